@@ -1,0 +1,53 @@
+# Every target creates what it needs in .venv, from the package registries, by name.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "riverlog needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e . --group dev --group clients --group peer
+	touch $@
+
+install: $(READY) ## create .venv and install riverlog and its development tools
+
+demo: $(READY) ## start a broker, produce, consume, stop: see messages flow
+	$(BIN)/python -m riverlog demo
+
+test: $(READY) ## the suite that CI runs, under 15 minutes
+	$(PYTEST) -m "not slow"
+
+test-all: $(READY) ## everything, the slow suites included
+	$(PYTEST)
+
+suites: $(READY) ## other projects' test suites, by name from their registries
+	$(BIN)/python -m tests.suites
+
+bench: $(READY) ## riverlog beside Apache Kafka, row by row, as ratios
+	$(BIN)/python -m bench
+
+lint: $(READY) ## formatting, lint, types, and who imports whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## let ruff format the tree
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(READY) ## write the reference pages that are derived from the code
+	$(BIN)/python -m tools.reference
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+.PHONY: help install demo test test-all suites bench lint format docs clean
