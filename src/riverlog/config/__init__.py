@@ -1,0 +1,74 @@
+"""config: the one typed place for settings.
+
+    settings.py, topic.py   the table: a dataclass per room, a field per setting, said once
+            |
+            +-- loading.py      defaults < file < environment < flags  ->  BrokerConfig
+            +-- dynamic.py      what may change while the broker runs   ->  another BrokerConfig
+            +-- describe.py     what DescribeConfigs answers, and where each value came from
+            +-- reference.py    the page docs/reference/settings.md
+
+Promises: values are checked before a room sees them; every problem of a start is reported at once; what
+Apache Kafka knows and riverlog does not honour is named in a warning, and what nobody knows is refused.
+A `BrokerSettings` never changes: a live change makes another one. Only `loading` touches the world, to
+read the one file it is told to.
+"""
+
+from riverlog.config.describe import ConfigEntry, Synonym, describe_broker, describe_cluster, describe_topic
+from riverlog.config.dynamic import Change, Operation, alter_broker, alter_topic, with_dynamic
+from riverlog.config.effective import BrokerConfig, Source, effective_config
+from riverlog.config.kinds import ConfigType
+from riverlog.config.listeners import Listener, advertised_listeners
+from riverlog.config.loading import load_config
+from riverlog.config.problems import CombinedConfigError
+from riverlog.config.settings import (
+    AdminSettings,
+    BrokerSettings,
+    CleanerSettings,
+    ConsumerGroupSettings,
+    CoordinationSettings,
+    GroupSettings,
+    LogSettings,
+    NetworkSettings,
+    NodeSettings,
+    QuotaSettings,
+    ReplicationSettings,
+    ShareGroupSettings,
+    TransactionSettings,
+)
+from riverlog.config.topic import TopicSettings, topic_settings
+
+__all__ = [
+    "BrokerConfig",
+    "BrokerSettings",
+    "TopicSettings",
+    "NodeSettings",
+    "NetworkSettings",
+    "AdminSettings",
+    "LogSettings",
+    "CleanerSettings",
+    "GroupSettings",
+    "ConsumerGroupSettings",
+    "ShareGroupSettings",
+    "TransactionSettings",
+    "ReplicationSettings",
+    "CoordinationSettings",
+    "QuotaSettings",
+    "Listener",
+    "load_config",
+    "effective_config",
+    "topic_settings",
+    "advertised_listeners",
+    "with_dynamic",
+    "alter_broker",
+    "alter_topic",
+    "Change",
+    "Operation",
+    "describe_broker",
+    "describe_cluster",
+    "describe_topic",
+    "ConfigEntry",
+    "Synonym",
+    "ConfigType",
+    "Source",
+    "CombinedConfigError",
+]
