@@ -204,10 +204,15 @@ def decode_changes(payload: bytes, path: str) -> list[Change]:
 
 
 def _take_lock(path: str) -> int:
+    """Take the lock file and write our process id into it, for whoever finds it taken."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
+        holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
         os.close(descriptor)
-        raise StorageError("in use by another process", path=path) from error
+        who = f"process {holder}" if holder.isdigit() else "another process"
+        raise StorageError(f"{os.path.dirname(path) or '.'} is in use by {who}", path=path) from error
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor

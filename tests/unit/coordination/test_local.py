@@ -40,7 +40,7 @@ def path(tmp_path: Path) -> str:
 def test_a_second_store_on_the_same_file_is_refused_by_name(path: str) -> None:
     store = LocalStore(path)
 
-    with pytest.raises(StorageError, match=r"in use by another process .*cluster\.journal\.lock"):
+    with pytest.raises(StorageError, match=rf"in use by process {os.getpid()} .*cluster\.journal\.lock"):
         LocalStore(path)
 
     store.close()
