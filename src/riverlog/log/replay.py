@@ -1,0 +1,111 @@
+"""Rebuild what a log remembers about itself from its batches: producers and leader epochs.
+
+The same `take` is used for batches that a recovery has just checked and for older ones that are only
+walked over, so a restart ends with the state that appending had made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from riverlog.errors import CorruptBatch, RemoteProtocolError
+from riverlog.log.leader_epochs import LeaderEpochs
+from riverlog.log.producer_state import ProducerState
+from riverlog.protocol.control_records import read_marker
+from riverlog.protocol.records import read_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from riverlog.log.producer_snapshots import ProducerSnapshots
+    from riverlog.log.segment import Segment
+    from riverlog.protocol.batches import BatchHeader, ReadableBuffer
+
+
+RETRIES_MS_MAX = 5 * 60 * 1000
+"""For how long a producer may try to send a batch again: twice what clients do unless told otherwise."""
+
+INDEX_ENTRIES_BACK = 256
+"""How far to look back for a producer's batches: as many large batches, or a megabyte of small ones."""
+
+
+class Replay:
+    """Takes in batches in the order of their offsets."""
+
+    __slots__ = ("epochs", "now_ms", "producers")
+
+    def __init__(self, producers: ProducerState, epochs: LeaderEpochs, now_ms: int) -> None:
+        self.producers = producers
+        self.epochs = epochs
+        self.now_ms = now_ms
+
+    def take(self, header: BatchHeader) -> None:
+        """Take in a batch of data."""
+        if header.leader_epoch > self.epochs.latest:
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+        if header.producer_id >= 0:
+            # When it was appended is not known any more. The producer may have been silent since, so it is
+            # given its full time again: too long a memory does no harm, too short a one stores twice.
+            self.producers.record(header, header.base_offset, self.now_ms)
+
+    def take_control(self, header: BatchHeader, batch: ReadableBuffer) -> None:
+        """Take in a control batch, of which the header does not say all. Raises CorruptBatch."""
+        if header.leader_epoch > self.epochs.latest:
+            self.epochs.assign(header.leader_epoch, header.base_offset)
+        try:
+            record = next(read_records(batch), None)
+            # Compaction can leave a control batch without its record: its transaction is gone altogether.
+            marker = read_marker(record) if record is not None else None
+        except RemoteProtocolError as error:
+            raise CorruptBatch(f"a control batch at offset {header.base_offset}: {error}") from error
+        if marker is not None:
+            self.producers.record_marker(header, marker, self.now_ms)
+
+    def take_segments(self, segments: Sequence[Segment], start_offset: int, end_offset: int) -> None:
+        """Take in the batches of [start_offset, end_offset), read from the segments.
+
+        Raises OSError, CorruptBatch.
+        """
+        for number, segment in enumerate(segments):
+            if number + 1 < len(segments) and segments[number + 1].base_offset <= start_offset:
+                continue
+            found = segment.find(start_offset)
+            if found is None:
+                continue
+            for position, header in segment.headers(found[0]):
+                if header.base_offset >= end_offset:
+                    return
+                if header.is_control:
+                    self.take_control(header, segment.read_batch(position, header))
+                else:
+                    self.take(header)
+
+
+def rebuild_producers(
+    segments: Sequence[Segment], snapshots: ProducerSnapshots, end_offset: int, now_ms: int
+) -> ProducerState:
+    """Give the producer state before `end_offset`: a snapshot and the batches behind it.
+
+    A snapshot knows the last batch of a producer only. One that was active a moment ago may have to send
+    up to five again, so for those the batches shortly before the snapshot are looked at, too.
+    Raises OSError, CorruptBatch.
+    """
+    loaded = snapshots.load(end_offset)
+    start_offset, producers = loaded or (segments[0].base_offset, ProducerState())
+    if producers.was_active_since(now_ms - RETRIES_MS_MAX):
+        before = Replay(ProducerState(), LeaderEpochs(), now_ms)
+        before.take_segments(segments, _some_batches_before(start_offset, segments), start_offset)
+        producers.remember_from(before.producers)
+    if start_offset < end_offset:
+        Replay(producers, LeaderEpochs(), now_ms).take_segments(segments, start_offset, end_offset)
+    return producers
+
+
+def _some_batches_before(offset: int, segments: Sequence[Segment]) -> int:
+    """Give the offset of a batch at most `INDEX_ENTRIES_BACK` index entries before `offset`."""
+    holding = [segment for segment in segments if segment.base_offset < offset]
+    if not holding:
+        return offset
+    index = holding[-1].offset_index
+    number = index.count_up_to(offset) - INDEX_ENTRIES_BACK
+    return index.place(number)[0] if number >= 0 else holding[-1].base_offset
