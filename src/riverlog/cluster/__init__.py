@@ -11,6 +11,7 @@ the old state or the new; what is deleted never comes back; a producer id is han
 from riverlog.cluster.adoption import COORDINATOR_OVERRIDES, FoundPartition, Reconciliation
 from riverlog.cluster.changes import Delta, Refusal
 from riverlog.cluster.cluster import Cluster, Listener
+from riverlog.cluster.kafka_metadata_log import read_kafka_overrides
 from riverlog.cluster.metadata_image import (
     ALL_BROKERS,
     NO_LEADER,
@@ -57,6 +58,7 @@ __all__ = [
     "FoundPartition",
     "Reconciliation",
     "COORDINATOR_OVERRIDES",
+    "read_kafka_overrides",
     "INTERNAL_TOPICS",
     "METADATA_TOPIC",
     "illegality",

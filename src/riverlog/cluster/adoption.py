@@ -28,7 +28,7 @@ from riverlog.cluster.metadata_image import (
     Topic,
 )
 from riverlog.cluster.names import METADATA_TOPIC, illegality
-from riverlog.cluster.stored_nodes import as_created, encode, encode_topic, overrides_path, topic_path
+from riverlog.cluster.stored_nodes import as_created, encode_topic, topic_path
 from riverlog.coordination import Create, Operation
 from riverlog.types import TopicPartition
 
@@ -106,9 +106,24 @@ def adopting(topic: Topic) -> Iterator[Operation]:
         fresh = as_created(partition.replicas)
         if partition != fresh:
             yield store_partition(topic.name, index, fresh, partition)
-    overrides = COORDINATOR_OVERRIDES.get(topic.name)
-    if overrides is not None:
-        yield Create(overrides_path(Resource(ResourceType.TOPIC, topic.name)), encode(overrides))
+
+
+def adopt_overrides(
+    topics: Iterable[Topic], overrides: Mapping[Resource, Mapping[str, str]]
+) -> dict[Resource, dict[str, str]]:
+    """Choose the settings that come along: those of brokers and of adopted topics. The topics of
+    coordinators have theirs whether or not they were found."""
+    chosen = {
+        resource: dict(settings)
+        for resource, settings in overrides.items()
+        if resource.type is ResourceType.BROKER
+    }
+    for topic in topics:
+        resource = Resource(ResourceType.TOPIC, topic.name)
+        settings = {**COORDINATOR_OVERRIDES.get(topic.name, {}), **overrides.get(resource, {})}
+        if settings:
+            chosen[resource] = settings
+    return chosen
 
 
 def reconcile(

@@ -14,11 +14,18 @@ never for the path of records. What the disk refuses is a refusal of the entries
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random, SystemRandom
 from typing import TypeVar
 
-from riverlog.cluster.adoption import FoundPartition, Reconciliation, adopt, adopting, reconcile
+from riverlog.cluster.adoption import (
+    FoundPartition,
+    Reconciliation,
+    adopt,
+    adopt_overrides,
+    adopting,
+    reconcile,
+)
 from riverlog.cluster.changes import Change, Delta, Refusal, apply, pack
 from riverlog.cluster.leadership import decide_elections, decide_new_epochs
 from riverlog.cluster.metadata_image import BrokerRegistration, MetadataImage, Resource, Topic
@@ -33,6 +40,7 @@ from riverlog.cluster.stored_nodes import (
     encode,
     encode_broker,
     format_topic_id,
+    overrides_path,
     skeleton,
 )
 from riverlog.cluster.topics import (
@@ -43,13 +51,17 @@ from riverlog.cluster.topics import (
     decide_deletions,
     decide_growths,
 )
-from riverlog.coordination import ANY_VERSION, Coordination, Delete, Operation
-from riverlog.errors import StorageError
+from riverlog.config import Change as Edit
+from riverlog.config import Operation as EditKind
+from riverlog.coordination import ANY_VERSION, Coordination, Create, Delete, Operation
+from riverlog.errors import ConfigError, StorageError
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.types import ProducerId, TopicPartition
 
 ADOPTED_PRODUCER_IDS_START = 1 << 40
 """Where ids start in an adopted cluster: above what another broker can have handed out there."""
+
+NOTHING_OVERRIDDEN: Mapping[Resource, Mapping[str, str]] = {}
 
 Listener = Callable[[Delta], None]
 _Key = TypeVar("_Key")
@@ -85,16 +97,24 @@ class Cluster:
         self.deletions = set() if self.is_new else read_deletions(store)
         """Ids of deleted topics whose logs may still be on the disk."""
 
-    def begin(self, *, cluster_id: str | None = None, found: Iterable[FoundPartition] = ()) -> None:
+    def begin(
+        self,
+        *,
+        cluster_id: str | None = None,
+        found: Iterable[FoundPartition] = (),
+        overrides: Mapping[Resource, Mapping[str, str]] = NOTHING_OVERRIDDEN,
+    ) -> None:
         """Write the first state: with the topics that were found on disk, if any, and a new id unless given.
 
-        All of it is in force, or after a crash nothing, since the node that says so is written last.
+        `overrides` are the settings that came along; what this program does not have is dropped and
+        logged. All of this is in force, or after a crash nothing: the node that says so is written last.
         """
         assert self.is_new, "a cluster begins once"
         self._discard_interrupted_beginning()
         topics = adopt(found, broker_id=self._broker_id, new_topic_id=self._new_topic_id)
         self._store.commit(skeleton(ADOPTED_PRODUCER_IDS_START if topics else 0))
         self._write(operation for topic in topics for operation in adopting(topic))
+        self._write(self._adopting_overrides(adopt_overrides(topics, overrides)))
         content = {"id": cluster_id or format_topic_id(self._new_topic_id()), "layout": LAYOUT}
         self._store.create(CLUSTER, encode(content))
         self.is_new = False
@@ -238,6 +258,19 @@ class Cluster:
         """Write operations that change nothing in the image and need not be done together."""
         for group in pack(Change((operation,)) for operation in operations):
             self._store.commit([operation for change in group for operation in change.operations])
+
+    def _adopting_overrides(self, overrides: Mapping[Resource, Mapping[str, str]]) -> Iterator[Operation]:
+        """Store adopted settings, as far as they are settings here."""
+        for resource, settings in overrides.items():
+            accepted: dict[str, str] = {}
+            for name, value in settings.items():
+                try:
+                    accepted = self.rules.alter(resource, accepted, [Edit(name, EditKind.SET, value)])
+                except ConfigError as error:
+                    of = f"{resource.type.name.lower()} {resource.name or 'default'}"
+                    _log.warning("a setting of %s does not come along: %s", of, error)
+            if accepted:
+                yield Create(overrides_path(resource), encode(accepted))
 
     def _empty_image(self) -> MetadataImage:
         return MetadataImage.build(cluster_id="", controller_id=self._broker_id, brokers=())

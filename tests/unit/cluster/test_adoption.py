@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from riverlog.cluster import NO_TOPIC_ID, FoundPartition, Partition
-from riverlog.cluster.adoption import COORDINATOR_OVERRIDES, adopt, adopting, reconcile
+from riverlog.cluster import ALL_BROKERS, NO_TOPIC_ID, FoundPartition, Partition, Resource, ResourceType
+from riverlog.cluster.adoption import COORDINATOR_OVERRIDES, adopt, adopt_overrides, adopting, reconcile
 from riverlog.config import TopicSettings, topic_settings
 from riverlog.types import TopicPartition
 from tests.unit.cluster.builders import image, topic, topic_id
@@ -61,17 +61,31 @@ def test_kafkas_own_metadata_log_and_names_that_no_topic_has_are_not_adopted() -
     assert topics == []
 
 
-def test_an_adopted_offsets_topic_stays_compacted() -> None:
-    adopted = topic("__consumer_offsets")
+def test_an_adopted_topic_is_stored_with_the_epochs_that_it_continues() -> None:
+    adopted = topic("a", [topic("x").partitions[0], Partition((1,), (1,), 1, 4, 0)])
 
     operations = list(adopting(adopted))
 
-    assert [operation.path for operation in operations] == [
-        "/topics/__consumer_offsets",
-        "/overrides/topic/__consumer_offsets",
-    ]
-    overrides = COORDINATOR_OVERRIDES["__consumer_offsets"]
-    assert topic_settings(TopicSettings(), overrides).cleanup_policy == {"compact"}
+    assert [operation.path for operation in operations] == ["/topics/a", "/topics/a/1"]
+
+
+def test_settings_come_along_with_adopted_topics_and_brokers_and_with_nothing_else() -> None:
+    orders, gone = Resource(ResourceType.TOPIC, "orders"), Resource(ResourceType.TOPIC, "gone")
+    settings = {orders: {"flush.ms": "1"}, gone: {"flush.ms": "2"}, ALL_BROKERS: {"log.retention.ms": "3"}}
+
+    chosen = adopt_overrides([topic("orders"), topic("plain")], settings)
+
+    assert chosen == {orders: {"flush.ms": "1"}, ALL_BROKERS: {"log.retention.ms": "3"}}
+
+
+def test_an_adopted_offsets_topic_stays_compacted_even_where_its_settings_were_not_found() -> None:
+    resource = Resource(ResourceType.TOPIC, "__consumer_offsets")
+
+    without = adopt_overrides([topic("__consumer_offsets")], {})
+    with_own = adopt_overrides([topic("__consumer_offsets")], {resource: {"segment.bytes": "1048576"}})
+
+    assert topic_settings(TopicSettings(), without[resource]).cleanup_policy == {"compact"}
+    assert with_own[resource] == {**without[resource], "segment.bytes": "1048576"}
 
 
 def test_every_coordinator_override_is_a_setting_of_topics() -> None:

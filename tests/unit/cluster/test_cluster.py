@@ -334,6 +334,22 @@ def test_topics_found_at_the_first_start_are_adopted_and_later_ones_are_not(path
         assert later.reconcile([*found, unknown]).stray == (unknown,)
 
 
+def test_adopted_settings_that_are_none_here_are_dropped_and_named(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {"cleanup.policy": "compact", "remote.storage.enable": "true", "retention.ms": "5"}
+    with closing(cluster_on(LocalStore(path))) as cluster:
+        cluster.begin(
+            found=[FoundPartition("orders", 0, topic_id(5))],
+            overrides={ORDERS: settings, ALL_BROKERS: {"log.retention.ms": "6", "nope": "7"}},
+        )
+
+        assert cluster.topic_overrides("orders") == {"cleanup.policy": "compact", "retention.ms": "5"}
+        assert cluster.image.overrides_of(ALL_BROKERS) == {"log.retention.ms": "6"}
+        assert "remote.storage.enable" in caplog.text
+        assert "broker default" in caplog.text
+
+
 def test_a_layout_from_the_future_is_refused(path: str) -> None:
     with closing(LocalStore(path)) as store:
         running_cluster(store)

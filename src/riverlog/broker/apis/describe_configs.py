@@ -1,0 +1,121 @@
+"""DescribeConfigs (key 32), versions 1-4: the settings of topics and brokers, with where each came from.
+
+A topic has all settings of topics, a broker all of its own; the broker named "" has what was altered for
+all brokers. A list of names restricts the answer, the empty list to nothing. Only this broker knows its
+own settings, so a broker asks no other: clients send such a request to the broker in question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from riverlog.broker.handler import Handler
+from riverlog.cluster import ALL_BROKERS, Refusal, ResourceType, illegality
+from riverlog.config import ConfigEntry, describe_broker, describe_cluster, describe_topic
+from riverlog.protocol import messages
+from riverlog.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from riverlog.broker.broker import Broker
+    from riverlog.broker.handler import Context
+    from riverlog.cluster import MetadataImage
+    from riverlog.config import BrokerConfig
+
+
+def answer(
+    broker: Broker, request: messages.DescribeConfigsRequest, _context: Context
+) -> messages.DescribeConfigsResponse:
+    """Describe each resource."""
+    return messages.DescribeConfigsResponse(
+        results=[
+            result(
+                resource,
+                entries_of(
+                    resource.resource_type,
+                    resource.resource_name,
+                    image=broker.cluster.image,
+                    config=broker.config,
+                    node_id=broker.node_id,
+                ),
+                with_synonyms=request.include_synonyms,
+                with_documentation=request.include_documentation,
+            )
+            for resource in request.resources
+        ]
+    )
+
+
+def entries_of(
+    kind: int, name: str, *, image: MetadataImage, config: BrokerConfig, node_id: int
+) -> list[ConfigEntry] | Refusal:
+    """List a resource's settings, or say why there are none."""
+    if kind == ResourceType.TOPIC:
+        why = illegality(name)
+        if why is not None:
+            return Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
+        if image.topic(name) is None:
+            return Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        return describe_topic(config, image.topic_overrides(name))
+    if kind == ResourceType.BROKER:
+        if not name:
+            return describe_cluster(image.overrides_of(ALL_BROKERS))
+        if name != str(node_id):
+            return Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {node_id}, not {name!r}")
+        return describe_broker(config)
+    return Refusal(ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here")
+
+
+def result(
+    resource: messages.DescribeConfigsResource,
+    entries: list[ConfigEntry] | Refusal,
+    *,
+    with_synonyms: bool,
+    with_documentation: bool,
+) -> messages.DescribeConfigsResult:
+    """Tell one resource's settings, or why there are none."""
+    if isinstance(entries, Refusal):
+        return messages.DescribeConfigsResult(
+            error_code=entries.error_code,
+            error_message=entries.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+    return messages.DescribeConfigsResult(
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=[
+            _told(entry, with_synonyms=with_synonyms, with_documentation=with_documentation)
+            for entry in chosen(entries, resource.configuration_keys)
+        ],
+    )
+
+
+def chosen(entries: list[ConfigEntry], names: Collection[str] | None) -> list[ConfigEntry]:
+    """Keep the entries asked for; None asks for all."""
+    if names is None:
+        return entries
+    wanted = set(names)
+    return [entry for entry in entries if entry.name in wanted]
+
+
+def _told(
+    entry: ConfigEntry, *, with_synonyms: bool, with_documentation: bool
+) -> messages.DescribeConfigsResourceResult:
+    return messages.DescribeConfigsResourceResult(
+        name=entry.name,
+        value=None if entry.is_sensitive else entry.value,
+        read_only=entry.is_read_only,
+        config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
+        synonyms=[
+            messages.DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+            for each in (entry.synonyms if with_synonyms else ())
+        ],
+        config_type=entry.type,
+        documentation=entry.documentation if with_documentation else None,
+    )
+
+
+HANDLER = Handler(api_key=32, min_version=1, max_version=4, answer=answer)

@@ -1,0 +1,143 @@
+"""Produce (key 0), versions 3-13: append one record batch per partition.
+
+- acks=0: no reply; what cannot be appended closes the connection, the only sign there is (as in Kafka).
+- acks=1: answered once the batch is in the leader's page cache.
+- acks=all: answered once every in-sync replica has it; with one replica and `durability=fsync`, once
+  it is on the disk. Until then the connection's next requests go on, so that one fsync serves many.
+  `min.insync.replicas` counts at the most as many as there are replicas, as in Kafka 4.
+- Versions 0-2 carry older formats and are refused; see dispatch for why 0 is advertised.
+
+Every partition has its own answer: one that is refused does not touch the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from riverlog.broker.handler import Parked, RawHandler
+from riverlog.errors import RemoteProtocolError
+from riverlog.protocol.error_codes import ErrorCode
+from riverlog.protocol.produce import PartitionReply, read_produce, write_produce_response
+
+if TYPE_CHECKING:
+    from riverlog.broker.broker import Broker
+    from riverlog.broker.handler import Context, Reply
+    from riverlog.errors import StorageError
+    from riverlog.log import PartitionLog
+
+ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
+
+Replies = list[tuple["str | bytes", list[tuple[int, PartitionReply]]]]
+
+
+def answer(
+    broker: Broker, context: Context, buffer: bytearray | memoryview, start: int, end: int
+) -> Reply | Parked | None:
+    """Append each partition's batch; reply now, or when the disk has it."""
+    version = context.api_version
+    request = read_produce(version, buffer, start, end)
+    acks = request.acks
+    if not ACKS_ALL <= acks <= ACKS_LEADER:
+        replies = _refuse_all(request.partitions, ErrorCode.INVALID_REQUIRED_ACKS)
+        return write_produce_response(version, context.correlation_id, replies)
+
+    now_ms = broker.now_ms()
+    find = broker.partitions.find
+    replies = []
+    to_sync: list[PartitionLog] = []
+    current_topic: str | bytes | None = None
+    for topic, index, batch_start, batch_end in request.partitions:
+        log = find(topic, index)
+        if log is None:
+            reply = PartitionReply(broker.partitions.why_absent(topic, index), -1, -1, -1)
+        elif batch_start < 0:
+            reply = PartitionReply(ErrorCode.INVALID_RECORD, -1, -1, -1, (), "the request holds no records")
+        else:
+            result = log.append(buffer, batch_start, batch_end, now_ms, version)
+            error_code, base_offset, log_append_time_ms, log_start_offset, message, record_errors, again = (
+                result
+            )
+            reply = PartitionReply(
+                error_code, base_offset, log_append_time_ms, log_start_offset, record_errors, message
+            )
+            if not error_code:
+                # A retry of something appended before is acknowledged under the same conditions.
+                if not again:
+                    broker.waiters.appended(log)
+                if acks == ACKS_ALL and log.settings.durability == "fsync":
+                    to_sync.append(log)
+        if topic == current_topic:
+            replies[-1][1].append((index, reply))
+        else:
+            current_topic = topic
+            replies.append((topic, [(index, reply)]))
+
+    if acks == ACKS_NONE:
+        refused = [
+            (topic, index, reply)
+            for topic, partitions in replies
+            for index, reply in partitions
+            if reply.error_code
+        ]
+        if refused:
+            topic, index, reply = refused[0]
+            raise RemoteProtocolError(
+                f"produce with acks=0 to {topic!r}-{index} was refused with error {reply.error_code}"
+            )
+        return None
+    if to_sync:
+        return _reply_when_synced(broker, context, replies, to_sync)
+    return write_produce_response(version, context.correlation_id, replies)
+
+
+def _reply_when_synced(
+    broker: Broker, context: Context, replies: Replies, to_sync: list[PartitionLog]
+) -> Parked:
+    """Hold the reply back until all that was appended is on the disk."""
+    parked = Parked(blocking=False)
+    waiting_for = len(to_sync)
+    failed: set[PartitionLog] = set()
+
+    def reply_once_all_are_synced() -> None:
+        nonlocal waiting_for
+        waiting_for -= 1
+        if waiting_for:
+            return
+        final = _with_failures(broker, replies, failed) if failed else replies
+        parked.resolve(write_produce_response(context.api_version, context.correlation_id, final))
+
+    for log in to_sync:
+
+        def on_synced(error: StorageError | None, log: PartitionLog = log) -> None:
+            if error is not None:
+                failed.add(log)
+            reply_once_all_are_synced()
+
+        broker.commit.wait_for(log, log.log_end_offset, on_synced)
+    return parked
+
+
+def _with_failures(broker: Broker, replies: Replies, failed: set[PartitionLog]) -> Replies:
+    """Take back the answers of partitions whose disk failed: what is not on the disk is not acknowledged."""
+    return [
+        (
+            topic,
+            [
+                (index, PartitionReply(ErrorCode.KAFKA_STORAGE_ERROR, -1, -1, -1))
+                if broker.partitions.find(topic, index) in failed
+                else (index, reply)
+                for index, reply in partitions
+            ],
+        )
+        for topic, partitions in replies
+    ]
+
+
+def _refuse_all(partitions: list[tuple[str | bytes, int, int, int]], error_code: ErrorCode) -> Replies:
+    return [
+        (topic, [(index, PartitionReply(error_code, -1, -1, -1))])
+        for topic, index, _start, _end in partitions
+    ]
+
+
+HANDLER = RawHandler(api_key=0, min_version=3, max_version=13, answer=answer)

@@ -1,0 +1,50 @@
+"""Which settings may be altered while the broker runs: the cluster asks, the config room knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from riverlog.cluster import OverrideRules, Resource, ResourceType
+from riverlog.config import Source, alter_broker, alter_topic
+from riverlog.errors import ConfigError
+
+if TYPE_CHECKING:
+    from riverlog.cluster import Edit
+    from riverlog.config import BrokerConfig
+
+
+class ConfigOverrideRules(OverrideRules):
+    """The rules of topics and brokers, on top of what the broker is configured with at the moment."""
+
+    def __init__(self, current: Callable[[], BrokerConfig]) -> None:
+        self._current = current
+
+    def alter(
+        self, resource: Resource, overrides: Mapping[str, str], edits: Sequence[Edit]
+    ) -> dict[str, str]:
+        """Work out a resource's settings after these edits, or raise ConfigError."""
+        config = self._current()
+        if resource.type is ResourceType.TOPIC:
+            return alter_topic(config.settings.topic_defaults, overrides, edits)
+        if resource.type is ResourceType.BROKER:
+            is_for_all = not resource.name
+            return alter_broker(
+                config,
+                overrides if is_for_all else _altered(config, Source.DYNAMIC_CLUSTER),
+                _altered(config, Source.DYNAMIC_BROKER) if is_for_all else overrides,
+                edits,
+                for_cluster=is_for_all,
+            )
+        kind = resource.type.name.lower().replace("_", " ")
+        raise ConfigError(f"{kind} {resource.name}", "settings", "a topic or a broker")
+
+
+def _altered(config: BrokerConfig, source: Source) -> dict[str, str]:
+    """Find what was altered while the broker ran, for all brokers or for this one."""
+    return {
+        name: given.text
+        for layer in config.dynamic_layers
+        for name, given in layer.items()
+        if given.source is source
+    }

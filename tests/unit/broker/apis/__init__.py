@@ -1,0 +1,1 @@
+"""Tests of riverlog.broker.apis: what each API answers, on a broker without sockets."""
