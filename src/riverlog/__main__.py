@@ -1,0 +1,7 @@
+"""`python -m riverlog` is the command `riverlog`."""
+
+import sys
+
+from riverlog.cli import main
+
+sys.exit(main())
