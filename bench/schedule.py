@@ -1,0 +1,109 @@
+"""Take turns: every broker of a row is up and warmed, then they are measured one after the other, N times.
+
+The order is turned round every time (A B, B A, A B ...), so that a machine that slows down steadily favours
+nobody. Before each turn the disk is synced and all brokers have come to rest. A row that measures the start
+gets a new broker per turn, with nothing else running.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from bench.broker import Broker
+from bench.errors import BenchError
+from bench.peer import KafkaBroker
+from bench.process import wait_until_quiet
+from bench.results import RowResult
+from bench.row import Row, Sample, System
+from bench.subject import RiverlogBroker
+
+WARM_UP_SCALE = 0.5
+PEER_WARM_UP_SECONDS = 25.0
+"""A JVM compiles what it sees being used much, in several steps, for longer than one expects: in its first
+seconds Kafka takes ten times the CPU per request. The other brokers have no such phase; one turn fills their
+caches."""
+
+PEER_WARM_UP_SHARE_MIN = 0.4
+"""A quick run warms up for this share of the time at least: less would flatter us."""
+
+PAGE_CACHE = {"durability": "page-cache"}
+"""Kafka acknowledges what is in the page cache; compared with it, riverlog does the same."""
+
+Report = Callable[[str], None]
+
+
+def broker_for(system: System) -> Broker:
+    """Make a broker that is not started."""
+    match system:
+        case System.PEER:
+            return KafkaBroker()
+        case System.SUBJECT:
+            return RiverlogBroker(PAGE_CACHE)
+        case System.SUBJECT_FSYNC:
+            return RiverlogBroker()
+
+
+def run_row(row: Row, systems: list[System], runs: int, scale: float, report: Report) -> RowResult:
+    """Measure a row; a failure ends this row only."""
+    systems = [system for system in row.systems if system in systems]
+    result = RowResult(row.name, {system: [] for system in systems})
+    take_turns = _take_turns_starting if row.starts_broker else _take_turns_running
+    try:
+        take_turns(row, result, runs, scale, report)
+    except (BenchError, OSError) as error:
+        result.failure = f"{type(error).__name__}: {error}"
+    return result
+
+
+def _in_order(systems: list[System], turn: int) -> list[System]:
+    return systems if turn % 2 == 0 else systems[::-1]
+
+
+def _take_turns_running(row: Row, result: RowResult, runs: int, scale: float, report: Report) -> None:
+    systems = list(result.turns)
+    with ExitStack() as stack:
+        brokers = {}
+        for system in systems:
+            brokers[system] = stack.enter_context(broker_for(system))
+            brokers[system].prepare()
+            brokers[system].start()
+        for system in systems:
+            report(f"{row.name}: warming up {system.value}")
+            _warm_up(row, brokers[system], scale, PEER_WARM_UP_SECONDS if system is System.PEER else 0.0)
+        for turn in range(runs):
+            for system in _in_order(systems, turn):
+                os.sync()
+                for broker in brokers.values():
+                    wait_until_quiet(broker.pid)
+                report(f"{row.name}: turn {turn + 1} of {runs}, {system.value}")
+                result.turns[system].append(row.measure(brokers[system], scale))
+
+
+def _warm_up(row: Row, broker: Broker, scale: float, seconds: float) -> None:
+    """Take turns that do not count until the time is up, one at least; a quick run warms up quicker, too."""
+    deadline = time.monotonic() + seconds * max(scale, PEER_WARM_UP_SHARE_MIN)
+    row.measure(broker, WARM_UP_SCALE * scale)
+    while time.monotonic() < deadline:
+        row.measure(broker, WARM_UP_SCALE)
+
+
+def _take_turns_starting(row: Row, result: RowResult, runs: int, scale: float, report: Report) -> None:
+    for turn in range(runs):
+        for system in _in_order(list(result.turns), turn):
+            with broker_for(system) as broker:
+                broker.prepare()
+                os.sync()
+                report(f"{row.name}: turn {turn + 1} of {runs}, {system.value}")
+                result.turns[system].append(row.measure(broker, scale))
+
+
+def one_turn(row: Row, broker: RiverlogBroker, scale: float) -> Sample:
+    """Take a single turn of a row on a broker that is not compared with anything: for a profile."""
+    with broker:
+        broker.prepare()
+        if not row.starts_broker:
+            broker.start()
+        sample: Sample = row.measure(broker, scale)
+        broker.stop()
+    return sample
