@@ -1,0 +1,1 @@
+"""Programs for those who develop riverlog; nothing in `src` imports them."""
