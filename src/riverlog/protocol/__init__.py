@@ -23,7 +23,8 @@
 Promises
 - Pure: no clock, socket, thread or randomness. It reads files only to load its own definitions.
 - Whatever a peer sends either parses or raises RemoteProtocolError, in time and memory bounded by its own
-  size. What we could not send correctly raises LocalProtocolError.
+  size. Bytes after a message are passed over, as Apache Kafka does. What we could not send correctly raises
+  LocalProtocolError.
 - The bytes are those of Apache Kafka 4.3.1, in every version that `versions.APIS` names.
 - Importing is light, and a message costs nothing until a first one of its kind and version is met: then its
   reader or writer is compiled (about a millisecond) and kept.
