@@ -27,7 +27,16 @@ NOT_IN_KAFKA_4_3 = {
     "follower.replication.throttled.rate",
 }
 READ_ONLY_HERE = {"listeners", "listener.security.protocol.map"}
-OTHER_DEFAULT = {"listeners", "log.dir", "node.id", "broker.id", "controller.listener.names"}
+OTHER_DEFAULT = {
+    "listeners",
+    "log.dir",
+    "node.id",
+    "broker.id",
+    "controller.listener.names",
+    "socket.send.buffer.bytes",
+    "socket.receive.buffer.bytes",
+    "queued.max.request.bytes",
+}
 
 SHARED = BROKER_NAMES.keys() & kafka_facts.BROKER.keys()
 TOPIC_ROWS = {row.setting.topic_name: row for row in ROWS if row.setting.topic_name}
