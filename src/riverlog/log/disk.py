@@ -188,7 +188,8 @@ def as_storage_error(error: OSError, attempted: str, path: str, position: int = 
     family = DiskFull if error.errno in _FULL else StorageError
     reason = error.strerror or str(error)
     result = family(f"{attempted}: {reason}", path=path, position=position)
-    result.__cause__ = error
+    # The error is kept for long. Its frames would keep buffers that somebody wants to resize.
+    result.__cause__ = error.with_traceback(None)
     return result
 
 

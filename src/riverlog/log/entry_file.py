@@ -136,7 +136,7 @@ class EntryFile:
         descriptor = self._disk.open(self.path, CREATE)
         try:
             self._disk.ftruncate(descriptor, end)
-            self._disk.write_all(descriptor, self._tail, end)
+            self._disk.write_all(descriptor, bytes(self._tail), end)
         finally:
             self._disk.close(descriptor)
         if self._tail:
@@ -155,6 +155,10 @@ class EntryFile:
             self._tail = bytearray()
         else:
             del self._tail[(count - stored) * self._entry_bytes :]
+
+    def clear(self) -> None:
+        """Forget all entries."""
+        self.keep_first(0)
 
     def _stored_count(self) -> int:
         if self._stored == _NOT_COUNTED:

@@ -94,11 +94,11 @@ class LeaderEpochs:
     def start_at(self, log_start_offset: int) -> bool:
         """Forget what ended before the log's new start; the epoch of that offset now begins there."""
         entries = self._entries
+        if not entries or entries[0].start_offset >= log_start_offset:
+            return False
         gone = 0
         while gone + 1 < len(entries) and entries[gone + 1].start_offset <= log_start_offset:
             gone += 1
-        if not entries or entries[gone].start_offset >= log_start_offset:
-            return False
         entries[: gone + 1] = [EpochStart(entries[gone].epoch, log_start_offset)]
         return True
 

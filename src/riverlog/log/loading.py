@@ -24,7 +24,7 @@ from riverlog.log.open_files import LogFile
 from riverlog.log.partition_log import PartitionLog, discard_segment
 from riverlog.log.producer_snapshots import ProducerSnapshots
 from riverlog.log.producer_state import ProducerState
-from riverlog.log.recovery import Recovered, recover_segments
+from riverlog.log.recovery import Recovered, recover_segments, start_segment
 from riverlog.log.replay import Replay, rebuild_producers
 from riverlog.log.segment import Segment
 
@@ -82,6 +82,7 @@ def create_partition(
         epochs=LeaderEpochs(),
         producers=ProducerState(),
         snapshots=ProducerSnapshots(disk, path),
+        was_saved=True,
     )
     log.assign_epoch(0)
     log.note_new_files(f"{path}/{names.PARTITION_METADATA}")
@@ -146,7 +147,7 @@ class _Loader:
             segments.append(self._new_segment(log_start_offset))
         log_start_offset = max(log_start_offset, segments[0].base_offset)
 
-        recovery_point = self._directory.recovery_points.get(self._partition, 0)
+        checked_from = recovery_point = self._directory.recovery_points.get(self._partition, 0)
         recovered: Recovered | None = None
         end_offset = self._find_end(segments, files, recovery_point)
         if end_offset is not None:
@@ -188,7 +189,11 @@ class _Loader:
             epochs=epochs,
             producers=producers,
             snapshots=snapshots,
+            was_saved=self._directory.was_clean and recovered is None,
         )
+        if not self._directory.was_clean:
+            # What the crashed process wrote can be in the page cache only: names, indexes, small files.
+            log.note_new_files(*self._unsynced_beside(segments, checked_from))
         if list(epochs) != epochs_as_stored:
             log.save_epochs()
         return Loaded(log, recovered)
@@ -264,7 +269,19 @@ class _Loader:
         if names.PARTITION_METADATA not in files.others:
             return ZERO_ID
         path = f"{self._path}/{names.PARTITION_METADATA}"
-        return decode_partition_metadata(self._disk.read_file(path), path)
+        try:
+            return decode_partition_metadata(self._disk.read_file(path), path)
+        except StorageError as error:
+            # A crash right after the partition was made: nothing in it was promised to anybody yet.
+            logger.warning("%s does not know its topic's id: %s", self._partition, error)
+            return ZERO_ID
+
+    def _unsynced_beside(self, segments: list[Segment], recovery_point: int) -> list[str]:
+        paths = [f"{self._path}/{name}" for name in (names.LEADER_EPOCHS, names.PARTITION_METADATA)]
+        number = start_segment([segment.base_offset for segment in segments], recovery_point)
+        for segment in segments[number:]:
+            paths += [segment.offset_index.path, segment.time_index.path]
+        return paths
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment.create(self._disk, self._context.open_files, self._path, base_offset, self._now_ms)

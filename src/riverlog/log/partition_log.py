@@ -24,6 +24,7 @@ from riverlog.errors import DiskFull, StorageError
 from riverlog.log import names, retention, timestamp_lookup
 from riverlog.log.admission import examine
 from riverlog.log.disk import as_storage_error, is_shortage
+from riverlog.log.identity import encode_partition_metadata
 from riverlog.log.offset_index import RELATIVE_OFFSET_MAX
 from riverlog.log.replay import rebuild_producers
 from riverlog.log.results import AppendResult, FoundOffset, ReadResult
@@ -110,6 +111,7 @@ class PartitionLog:
         epochs: LeaderEpochs,
         producers: ProducerState,
         snapshots: ProducerSnapshots,
+        was_saved: bool,
     ) -> None:
         self._context = context
         self.topic_partition = topic_partition
@@ -134,7 +136,7 @@ class PartitionLog:
         self._is_closed = False
         self._indexed_place = self._snapshot_place
         # The log end when all was last written that a clean start relies on; -1: it must be written.
-        self._saved_offset = log_end_offset if recovery_point == log_end_offset else -1
+        self._saved_offset = log_end_offset if was_saved else -1
         self._unflushed_since_ms = _NEVER
         self._pwrite = context.disk.pwrite
         self._apply(settings)
@@ -286,6 +288,7 @@ class PartitionLog:
         if file is not None:
             try:
                 self._context.disk.ftruncate(file.fd, segment.size)
+                self._sync.note_paths(segment.log_path)
             except OSError as second:
                 # Room on the disk would not help any more: an end that nobody knows is for recovery.
                 failure = StorageError(f"{failure}; nor can it be undone: {second}", path=segment.log_path)
@@ -461,15 +464,17 @@ class PartitionLog:
         if offset < chain[0].base_offset:
             self._discard(list(chain), now_ms)
             chain.replace_all(self._create_segment(offset, now_ms))
-            self.log_start_offset = min(self.log_start_offset, offset)
         elif (found := chain.find(offset)) is not None:
             segment, position, header = found
             number = next(number for number, each in enumerate(chain) if each is segment)
             self._discard(chain.drop_after(number), now_ms)
             offset = header.base_offset
             segment.cut(position, offset)
-            self._sync.note_paths(segment.offset_index.path, segment.time_index.path)
+            self._sync.note_paths(
+                segment.log_path, segment.offset_index.path, segment.time_index.path
+            )
         self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self._sync.truncate_to(offset)
         self._snapshot_place = (chain.active, chain.active.size)
@@ -560,6 +565,16 @@ class PartitionLog:
             discard_segment(self._context, segment, due_ms)
             self._snapshots.forget(segment.base_offset)
         self._sync.note_directories(self.path)
+
+    def assign_topic_id(self, topic_id: bytes) -> None:
+        """Say whose partition this is, where its directory does not. Raises StorageError."""
+        path = f"{self.path}/{names.PARTITION_METADATA}"
+        try:
+            self._context.disk.replace_file(path, encode_partition_metadata(topic_id), durable=False)
+        except OSError as error:
+            raise self._failed(error, "cannot write the topic's id") from error
+        self.topic_id = topic_id
+        self.note_new_files(path)
 
     # Reaching the disk
 

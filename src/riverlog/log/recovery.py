@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from riverlog.log.header_walk import scan_batches
@@ -127,11 +128,16 @@ def _cut_behind(
 ) -> int:
     """End the log with segment `number` at its present size; give how many bytes go."""
     segment = segments[number]
-    dropped = file_size - segment.size
-    disk.ftruncate(segment.open().fd, segment.size)
-    segment.seal()
-    for later in segments[number + 1 :]:
-        dropped += later.size
-        set_aside(later)
+    later = segments[number + 1 :]
     del segments[number + 1 :]
-    return dropped
+    for each in later:
+        set_aside(each)
+    # All of this before anything is appended: if it were lost to another crash after that, what was cut
+    # off would be back in the middle of the log.
+    if later:
+        disk.sync_directory(os.path.dirname(segment.path))
+    file = segment.open()
+    disk.ftruncate(file.fd, segment.size)
+    disk.fdatasync(file.fd)
+    segment.seal()
+    return file_size - segment.size + sum(each.size for each in later)

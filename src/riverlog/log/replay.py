@@ -102,10 +102,18 @@ def rebuild_producers(
 
 
 def _some_batches_before(offset: int, segments: Sequence[Segment]) -> int:
-    """Give the offset of a batch at most `INDEX_ENTRIES_BACK` index entries before `offset`."""
-    holding = [segment for segment in segments if segment.base_offset < offset]
-    if not holding:
-        return offset
-    index = holding[-1].offset_index
-    number = index.count_up_to(offset) - INDEX_ENTRIES_BACK
-    return index.place(number)[0] if number >= 0 else holding[-1].base_offset
+    """Give the offset of a batch about `INDEX_ENTRIES_BACK` index entries before `offset`, or of the first."""
+    entries_back = INDEX_ENTRIES_BACK
+    found = offset
+    for segment in reversed(segments):
+        if segment.base_offset < offset:
+            index = segment.offset_index
+            number = index.count_up_to(offset) - entries_back
+            if number >= 0:
+                return index.place(number)[0]
+            found = segment.base_offset
+            # A segment counts as one more, so that many small ones are not all opened.
+            entries_back = -number - 1
+            if entries_back <= 0:
+                break
+    return found

@@ -254,8 +254,8 @@ class Segment:
         self.time_index.truncate_to(offset)
         place = self._trusted_place(offset)
         if place is None:
-            self.offset_index.truncate_to(self.base_offset)
-            self.time_index.truncate_to(self.base_offset)
+            self.offset_index.clear()
+            self.time_index.clear()
             place = 0, self.base_offset
         self._largest_timestamp, self._largest_timestamp_offset = self.time_index.last_time()
         self.first_timestamp = self._read_first_timestamp()
@@ -268,8 +268,8 @@ class Segment:
         """Build both indexes again from the headers of the log. Raises OSError, CorruptBatch."""
         size, self.size = self.size, 0
         try:
-            self.offset_index.truncate_to(self.base_offset)
-            self.time_index.truncate_to(self.base_offset)
+            self.offset_index.clear()
+            self.time_index.clear()
             self._largest_timestamp, self._largest_timestamp_offset = int(NO_TIMESTAMP), self.base_offset
             self.bytes_since_index_entry = 0
             self.index_entries = 0

@@ -107,20 +107,18 @@ class SegmentChain:
         return None
 
     def find_largest_timestamp(self, start_offset: int) -> tuple[Segment, int, BatchHeader] | None:
-        """Find the first batch with the largest timestamp, of those that end at `start_offset` or later."""
+        """Find the first batch with the largest timestamp, of those that begin at `start_offset` or later."""
         segments = self._segments[self._number_holding(start_offset) :]
         segment = max(segments, key=lambda each: each.largest_timestamp)
-        if segment.largest_timestamp < 0:
-            return None
-        if segment.largest_timestamp_offset >= start_offset:
-            found = segment.find(segment.largest_timestamp_offset)
-            return (segment, *found) if found is not None else None
+        found = segment.find(segment.largest_timestamp_offset)
+        if found is not None and found[1].base_offset >= start_offset:
+            return segment, *found
         # It lies before the start, in the segment that the log starts in: only a look at all batches helps.
         candidates = (
             (each, position, header)
             for each in segments
             for position, header in each.headers()
-            if header.last_offset >= start_offset
+            if header.base_offset >= start_offset
         )
         return max(candidates, key=lambda found: found[2].max_timestamp, default=None)
 

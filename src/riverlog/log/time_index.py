@@ -63,6 +63,11 @@ class TimeIndex(EntryFile):
         _timestamp, relative = _ENTRY.unpack(self.entry(count - 1))
         return self.base_offset + int(relative)
 
+    def clear(self) -> None:
+        """Forget all entries."""
+        super().clear()
+        self._last_timestamp = None
+
     def truncate_to(self, offset: int) -> None:
         """Forget what was noted for batches that hold `offset` or more."""
         self.keep_first(self.count_at_most(_OFFSET, offset - self.base_offset - 1))

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def first_since(chain: SegmentChain, timestamp: int, start_offset: int) -> FoundOffset | None:
-    """Find the first record from `start_offset` on with at least `timestamp`. Raises OSError, CorruptBatch."""
+    """Find the first record from `start_offset` on with at least `timestamp`.
+
+    Raises OSError, CorruptBatch.
+    """
     while (found := chain.find_timestamp(timestamp, start_offset)) is not None:
         segment, position, header = found
         for head in _heads(segment, position, header):
@@ -32,14 +35,20 @@ def first_since(chain: SegmentChain, timestamp: int, start_offset: int) -> Found
 
 
 def latest(chain: SegmentChain, start_offset: int) -> FoundOffset | None:
-    """Find the first record from `start_offset` on with the largest timestamp. Raises OSError, CorruptBatch."""
-    found = chain.find_largest_timestamp(start_offset)
-    if found is None:
-        return None
-    segment, position, header = found
-    heads = (head for head in _heads(segment, position, header) if head.offset >= start_offset)
-    head = max(heads, key=lambda head: head.timestamp, default=None)
-    return FoundOffset(head.offset, head.timestamp, header.leader_epoch) if head is not None else None
+    """Find the first record from `start_offset` on with the largest timestamp.
+
+    Raises OSError, CorruptBatch.
+    """
+    best: FoundOffset | None = None
+    # The batch that the start lies in counts with the records behind the start only.
+    first = chain.find(start_offset)
+    for found in (first, chain.find_largest_timestamp(start_offset)):
+        if found is not None:
+            segment, position, header = found
+            for head in _heads(segment, position, header):
+                if head.offset >= start_offset and (best is None or head.timestamp > best.timestamp):
+                    best = FoundOffset(head.offset, head.timestamp, header.leader_epoch)
+    return best if best is not None and best.timestamp >= 0 else None
 
 
 def _heads(segment: Segment, position: int, header: BatchHeader) -> list[RecordHead]:
