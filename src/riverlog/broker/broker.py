@@ -21,23 +21,35 @@ from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from riverlog.broker.coordinator_topics import new_topic
 from riverlog.broker.fetch_sessions import FetchSessions
 from riverlog.broker.override_rules import ConfigOverrideRules
 from riverlog.broker.partitions import Partitions
 from riverlog.broker.waiting import FetchWaiters
 from riverlog.cluster import (
     ALL_BROKERS,
+    NO_TOPIC_ID,
     BrokerRegistration,
     Cluster,
     Endpoint,
     FoundPartition,
+    Refusal,
     Resource,
     ResourceType,
     TopicDefaults,
+    read_kafka_overrides,
 )
-from riverlog.config import advertised_listeners, topic_settings, with_dynamic
+from riverlog.config import (
+    Given,
+    Source,
+    advertised_listeners,
+    effective_config,
+    topic_settings,
+    with_dynamic,
+)
 from riverlog.coordination import LocalStore
 from riverlog.errors import StorageError
+from riverlog.groups import OFFSETS_TOPIC, GroupCoordinator
 from riverlog.log import GroupCommit, LogManager
 from riverlog.types import TopicPartition
 
@@ -83,6 +95,15 @@ class Broker:
             request_sync=self.commit.request,
             on_failure=self._take_offline,
         )
+        self.groups = GroupCoordinator(
+            settings.groups,
+            loop,
+            logs=lambda: self.partitions.of(OFFSETS_TOPIC),
+            create_topic=lambda: self._create_coordinator_topic(OFFSETS_TOPIC),
+            commit=self.commit,
+            on_appended=self.waiters.appended,
+            wall_ms=self.now_ms,
+        )
         self._cluster: Cluster | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._logs_are_loaded = False
@@ -115,7 +136,12 @@ class Broker:
         ]
         if cluster.is_new:
             identities = [one.identity for one in self.logs.directories if one.identity is not None]
-            cluster.begin(cluster_id=identities[0].cluster_id if identities else None, found=found)
+            cluster.begin(
+                cluster_id=identities[0].cluster_id if identities else None,
+                found=found,
+                overrides=read_kafka_overrides(self.settings.log.log_dirs),
+            )
+            self._apply_overrides()
         self._bring_disk_in_line(found)
         self.logs.write_identity(cluster.image.cluster_id, self.node_id)
         if not all(directory.was_clean for directory in self.logs.online_directories()):
@@ -125,6 +151,7 @@ class Broker:
             self._serve(topic)
         cluster.register(self._registration(bound))
         cluster.listeners.append(self._follow)
+        self.groups.start()
 
     def _first_directory(self) -> Path:
         directory = Path(self.settings.log.log_dirs[0])
@@ -137,19 +164,17 @@ class Broker:
         return directory
 
     def _bring_disk_in_line(self, found: list[FoundPartition]) -> None:
+        """Finish deletions, make what is missing, and leave alone what belongs to no topic here."""
         cluster = self.cluster
         work = cluster.reconcile(found)
         now_ms = self.now_ms()
+        # Deletions first: a topic may have been created again under the same name.
+        self.logs.delete_all([TopicPartition(each.topic, each.partition) for each in work.deleted], now_ms)
+        cluster.forget_deletions()
         for missing in work.missing:
             topic = cluster.image.topic(missing.topic)
             assert topic is not None
-            try:
-                self.logs.create(missing, topic.topic_id, now_ms, is_new=False)
-            except StorageError as error:
-                # One partition's trouble is its own: it answers with an error, the others serve.
-                logger.error("%s is not served: %s", missing, error)
-        self.logs.delete_all([TopicPartition(each.topic, each.partition) for each in work.deleted], now_ms)
-        cluster.forget_deletions()
+            self._create_log(missing, topic.topic_id, now_ms, is_new=False)
         for stray in work.stray:
             logger.warning(
                 "%s-%d lies in a log directory but belongs to no topic here: left alone, not served",
@@ -157,20 +182,44 @@ class Broker:
                 stray.partition,
             )
 
+    def _create_log(
+        self, partition: TopicPartition, topic_id: bytes, now_ms: int, *, is_new: bool = True
+    ) -> None:
+        try:
+            self.logs.create(partition, topic_id, now_ms, is_new=is_new)
+        except StorageError as error:
+            # One partition's trouble is its own: it answers with an error, the others serve.
+            logger.error("%s is not served: %s", partition, error)
+
     def _registration(self, bound: Iterable[tuple[str, str, int]]) -> BrokerRegistration:
+        """Tell where this broker is reached, and let DescribeConfigs tell the same addresses.
+
+        The settings may leave them open: a port of 0, or no advertised address at all.
+        """
         network = self.settings.network
         protocols = dict(network.listener_security_protocol_map)
         ports = {name: port for name, _host, port in bound}
+        listening = [listener._replace(port=ports[listener.name]) for listener in network.listeners]
+        told = advertised_listeners(
+            network.listeners, network.advertised_listeners, ports, socket.gethostname()
+        )
+        in_use = {
+            name: Given(name, ",".join(map(str, addresses)), Source.STATIC, "the addresses in use")
+            for name, addresses in (("listeners", listening), ("advertised.listeners", told))
+        }
+        config = self.config
+        self.config = effective_config(
+            (*config.static_layers, in_use), config.dynamic_layers, config.warnings
+        )
         endpoints = tuple(
             Endpoint(listener.name, listener.host, listener.port, protocols[listener.name])
-            for listener in advertised_listeners(
-                network.listeners, network.advertised_listeners, ports, socket.gethostname()
-            )
+            for listener in told
         )
         return BrokerRegistration(self.node_id, endpoints, rack=self.settings.node.broker_rack)
 
     async def close(self, *, clean: bool) -> None:
         """End all work and close the data; `clean` leaves the marker that spares the next start recovery."""
+        self.groups.stop()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -194,10 +243,12 @@ class Broker:
             self.logs.delete_all([log.topic_partition for log in logs], now_ms)
             for log in logs:
                 self.waiters.appended(log)
+        if delta.deleted:
+            self.groups.topics_deleted([topic.name for topic in delta.deleted])
         for topic in (*delta.created, *delta.updated):
             for index in range(len(topic.partitions)):
                 if self.logs.get(TopicPartition(topic.name, index)) is None:
-                    self.logs.create(TopicPartition(topic.name, index), topic.topic_id, now_ms)
+                    self._create_log(TopicPartition(topic.name, index), topic.topic_id, now_ms)
             self._serve(topic)
         if any(resource.type == ResourceType.BROKER for resource in delta.reconfigured):
             self._apply_overrides()
@@ -217,6 +268,7 @@ class Broker:
         self.config = with_dynamic(self.config, image.overrides_of(ALL_BROKERS), image.overrides_of(own))
         self.settings = self.config.settings
         self.logs.follow(self.settings.log)
+        self.groups.change_settings(self.settings.groups)
         self.cluster.defaults = self._topic_defaults()
         for listener in self.on_settings_changed:
             listener(self.settings)
@@ -234,11 +286,20 @@ class Broker:
         settings = self.topic_settings(topic.name)
         for index, partition in enumerate(topic.partitions):
             log = self.logs.get(TopicPartition(topic.name, index))
+            if log is not None and log.topic_id not in (topic.topic_id, NO_TOPIC_ID):
+                log = None  # a stray under this topic's name
             if log is not None:
                 log.settings = settings
                 if log.leader_epoch < partition.leader_epoch and log.is_offline is None:
                     log.assign_epoch(partition.leader_epoch)
             self.partitions.add(topic.name, topic.topic_id, index, log)
+
+    def _create_coordinator_topic(self, name: str) -> int:
+        """Create the topic in which a coordinator keeps its state; give why not, or NONE."""
+        image = self.cluster.image
+        asked = new_topic(name, self.settings, broker_count=len(image.brokers))
+        outcome = self.cluster.create_topics([asked])[name]
+        return outcome.error_code if isinstance(outcome, Refusal) else 0
 
     def topic_settings(self, topic: str) -> TopicSettings:
         """Give a topic's effective settings: its own over the broker's."""

@@ -7,8 +7,10 @@
 
 Rules
 - A request is looked at only when nothing of the peer is waiting to be sent, no blocking request is
-  parked, and fewer than `PIPELINED_MAX` replies are outstanding. What arrives meanwhile is kept up to
-  `BACKLOG_BYTES_MAX`, then the socket is no longer read: back-pressure reaches the peer.
+  parked, and the replies that wait for their turn are fewer than `PIPELINED_MAX` and smaller than
+  `KEPT_BYTES_MAX`. What arrives meanwhile is kept up to `BACKLOG_BYTES_MAX`, then the socket is no
+  longer read: back-pressure reaches the peer.
+- However many requests came at once, after `TURN_SECONDS` the other connections have their turn.
 - Fetch replies carry runs of segment files; they leave by `sendfile`, without passing through here.
 - Whatever goes wrong with a request's bytes ends this connection and nothing else.
 """
@@ -21,9 +23,11 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from riverlog.broker.handler import Parked
+from riverlog.broker.request_memory import FIRST_BYTES
 from riverlog.errors import ProtocolError, RemoteProtocolError
 
 if TYPE_CHECKING:
@@ -45,6 +49,12 @@ COPIED_SLICE_MAX = 16 * 1024
 UNSENT_BYTES_MAX = 256 * 1024
 """Replies gathered for one send. Past it they are sent at once, so that many small requests with large
 replies never pile up here: the socket fills, and the next request waits."""
+
+KEPT_BYTES_MAX = 1024 * 1024
+"""Replies that are ready but must wait for an earlier one; more than this and the next request waits."""
+
+TURN_SECONDS = 0.005
+"""How long the requests of one connection are answered before the loop looks at the others."""
 
 LINGER_SECONDS = 1.0
 """How long a stopping broker waits for a peer that was told everything to close its end."""
@@ -74,6 +84,7 @@ class Connection:
         "_is_draining",
         "_is_reading",
         "_is_writing",
+        "_kept_bytes",
         "_loop",
         "_memory",
         "_needed",
@@ -130,6 +141,8 @@ class Connection:
         """Replies that must leave in this order; a blocking one is always the last."""
         self._out: deque[bytes | memoryview | FileSlice] = deque()
         self._unsent_bytes = 0
+        self._kept_bytes = 0
+        """Of the replies in `_slots`."""
         self._is_blocked = False
         self._is_writing = False
         self._is_draining = False
@@ -165,6 +178,8 @@ class Connection:
             self._filled += received
             if self._filled == self._needed:
                 self._finish_frame()
+            elif self._filled == len(self._frame):
+                self._grow_frame()
         elif self._is_held() or self._backlog:
             self._backlog += memory.scratch_view[:received]
             self._work_off_backlog()
@@ -173,10 +188,17 @@ class Connection:
 
     def _is_held(self) -> bool:
         """Say whether the next request must wait."""
-        return self._is_blocked or self._is_writing or len(self._slots) >= PIPELINED_MAX
+        return (
+            self._is_blocked
+            or self._is_writing
+            or len(self._slots) >= PIPELINED_MAX
+            or self._kept_bytes > KEPT_BYTES_MAX
+        )
 
     def _take(self, buffer: bytearray, start: int, end: int) -> None:
         """Answer the whole frames in `buffer[start:end]`, keep what is left, send what is ready."""
+        turn_ends = 0.0
+        is_turn_over = False
         while end - start >= 4 and not self._is_held():
             size = _SIZE.unpack_from(buffer, start)[0]
             if not SMALLEST_REQUEST <= size <= self._request_bytes_max:
@@ -185,14 +207,21 @@ class Connection:
             stop = start + 4 + size
             if stop > end:
                 break
+            if turn_ends and perf_counter() > turn_ends:
+                is_turn_over = True
+                self._on_resolved()  # that is, come back when the loop has been at the others
+                break
             self._answer(buffer, start + 4, stop)
             if self.is_closed:
                 return
             start = stop
+            if start < end and not turn_ends:
+                # Not before it is needed: most requests come alone.
+                turn_ends = perf_counter() + TURN_SECONDS
             if self._unsent_bytes > UNSENT_BYTES_MAX and not self._is_writing and not self._send():
                 return
         if start < end:
-            if self._is_held():
+            if is_turn_over or self._is_held():
                 self._backlog += memoryview(buffer)[start:end]
             else:
                 self._begin_frame(buffer, start, end)
@@ -217,7 +246,7 @@ class Connection:
                 self._refuse_size(size)
                 return
             needed = 4 + size
-        frame = self._memory.take(needed)
+        frame = self._memory.take(min(needed, max(FIRST_BYTES, 2 * have)))
         if frame is None:
             self._backlog += memoryview(buffer)[start:end]
             self._pause_reading()
@@ -230,6 +259,27 @@ class Connection:
         self._needed = needed
         if not self.frame_started:
             self.frame_started = self._loop.time()
+
+    def _grow_frame(self) -> None:
+        """The buffer is full and the frame is not: get a larger one, or wait for it."""
+        assert self._frame is not None
+        assert self._frame_view is not None
+        grown = self._memory.grow(self._frame, min(self._needed, 2 * len(self._frame)))
+        if grown is None:
+            self._pause_reading()
+            self._memory.when_free(self._retry_growth)
+            return
+        self._frame_view.release()
+        self._frame = grown
+        self._frame_view = memoryview(grown)
+
+    def _retry_growth(self) -> None:
+        self._loop.call_soon(self._grow_again)
+
+    def _grow_again(self) -> None:
+        if not self.is_closed and not self._is_draining:
+            self._resume_reading()
+            self._grow_frame()
 
     def _finish_frame(self) -> None:
         """The frame's last byte is here (or the four bytes that say its length)."""
@@ -281,8 +331,11 @@ class Connection:
 
     @property
     def is_waiting(self) -> bool:
-        """Say whether the peer waits for something of ours: such a connection is not idle."""
-        return bool(self._slots or self._out)
+        """Say whether the peer waits for something of ours: such a connection is not idle.
+
+        One that does not take what it asked for is.
+        """
+        return bool(self._slots) and not self._is_writing
 
     # -- answering ---------------------------------------------------------------------------------
 
@@ -318,6 +371,7 @@ class Connection:
             return
         if self._slots:
             self._slots.append(reply)
+            self._kept_bytes += _size_of(reply)
         else:
             self._queue(reply)
 
@@ -356,6 +410,7 @@ class Connection:
                     self._queue(head.reply)
             else:
                 slots.popleft()
+                self._kept_bytes -= _size_of(head)
                 self._queue(head)
         last = slots[-1] if slots else None
         self._is_blocked = isinstance(last, Parked) and last.blocking and not last.is_resolved
@@ -471,3 +526,10 @@ class Connection:
             self._frame_view.release()
             frame, self._frame, self._frame_view = self._frame, None, None
             self._memory.give_back(frame)
+
+
+def _size_of(reply: Reply) -> int:
+    if isinstance(reply, bytes):
+        return len(reply)
+    # Runs of files stay in their files.
+    return sum(len(chunk) for chunk in reply if isinstance(chunk, bytes))

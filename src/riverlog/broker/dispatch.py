@@ -41,6 +41,7 @@ class Dispatcher:
     def __init__(self, broker: Broker, handlers: Iterable[Handler | RawHandler]) -> None:
         self._broker = broker
         self._handlers = {handler.api_key: handler for handler in handlers}
+        self._bytes_max = broker.settings.network.request_without_records_max_bytes
 
     def advertised_versions(self) -> list[tuple[int, int, int]]:
         """List (API key, first version, last version) as ApiVersions tells it."""
@@ -57,6 +58,11 @@ class Dispatcher:
         handler = self._handlers.get(api_key)
         if handler is None or not handler.min_version <= api_version <= handler.max_version:
             return self._refuse_version(handler, api_key, api_version, correlation_id)
+        if end - start > self._bytes_max and api_key != PRODUCE:
+            raise RemoteProtocolError(
+                f"{end - start} bytes for API key {api_key}; "
+                f"request.without.records.max.bytes={self._bytes_max}"
+            )
         header = read_request_header(buffer, start, end)
         context = Context(api_key, api_version, correlation_id, header.client_id, connection)
         if isinstance(handler, RawHandler):

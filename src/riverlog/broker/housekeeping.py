@@ -1,7 +1,7 @@
-"""Work that is due from time to time: retention, rolls, checkpoints, deleted files.
+"""Work that is due from time to time: retention, rolls, checkpoints, deleted files, expired offsets.
 
-The log manager knows what is due; here it is given slices of the event loop's time, so that ten
-thousand partitions delay no request by more than a slice.
+The log manager and the coordinators know what is due; here they are given slices of the event loop's time,
+so that ten thousand partitions delay no request by more than a slice.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from itertools import chain
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ class Housekeeping:
 
     async def _round(self) -> None:
         slice_ends = time.monotonic() + SLICE_SECONDS
-        for _ in self._broker.logs.housekeeping(self._broker.now_ms()):
+        work = chain(
+            self._broker.logs.housekeeping(self._broker.now_ms()), self._broker.groups.housekeeping()
+        )
+        for _ in work:
             if time.monotonic() > slice_ends:
                 await asyncio.sleep(0)
                 slice_ends = time.monotonic() + SLICE_SECONDS

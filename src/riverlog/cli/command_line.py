@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return WRONG_USAGE
     try:
         code: int = arguments.run(arguments)
-        sys.stdout.flush()  # here, so that a closed pipe is noticed while it can still be told
+        print(end="", flush=True)  # here, so that a closed pipe is noticed while it can still be told
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

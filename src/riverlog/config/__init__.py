@@ -15,7 +15,7 @@ read the one file it is told to.
 
 from riverlog.config.describe import ConfigEntry, Synonym, describe_broker, describe_cluster, describe_topic
 from riverlog.config.dynamic import Change, Operation, alter_broker, alter_topic, with_dynamic
-from riverlog.config.effective import BrokerConfig, Source, effective_config
+from riverlog.config.effective import BrokerConfig, Given, Source, effective_config
 from riverlog.config.kinds import ConfigType
 from riverlog.config.listeners import Listener, advertised_listeners
 from riverlog.config.loading import load_config
@@ -70,5 +70,6 @@ __all__ = [
     "Synonym",
     "ConfigType",
     "Source",
+    "Given",
     "CombinedConfigError",
 ]

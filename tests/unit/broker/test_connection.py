@@ -38,6 +38,7 @@ class Bench:
         self.seen: list[bytes] = []
         self.answer: Callable[[bytes], Any] = lambda body: frame(b"re:" + body)
         self.closed: list[Connection] = []
+        self.sending: asyncio.Task[None] | None = None
         self.connection = Connection(
             self.near,
             loop=self.loop,
@@ -99,6 +100,12 @@ class Bench:
         self.connection.close("the test is over")
         self.far.close()
         self.loop.close()
+
+
+def send_in_the_background(bench: Bench, stream: bytes) -> None:
+    """Let the far end send as fast as the connection reads."""
+    bench.far.setblocking(False)
+    bench.sending = bench.loop.create_task(bench.loop.sock_sendall(bench.far, stream))
 
 
 @pytest.fixture
@@ -361,3 +368,101 @@ def test_requests_that_come_while_draining_do_not_reset_the_replies_before_them(
     assert bench.received(8) == frame(b"late")
     assert bench.far_end() == b""
     assert len(bench.seen) == 1
+
+
+def test_a_peer_that_does_not_take_its_replies_is_not_waited_for(bench: Bench) -> None:
+    bench.answer = lambda _body: frame(bytes(16 << 20))
+
+    bench.far.sendall(frame(b"request1"))
+    bench.settle()
+
+    assert len(bench.seen) == 1
+    assert not bench.connection.is_waiting
+
+
+def test_a_peer_whose_request_is_parked_is_waited_for(bench: Bench) -> None:
+    bench.answer = lambda _body: Parked(blocking=True)
+
+    bench.far.sendall(frame(b"request1"))
+    bench.settle()
+
+    assert bench.connection.is_waiting
+
+
+def test_after_its_turn_a_connection_lets_others_have_theirs(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "TURN_SECONDS", -1.0)
+    seen_by_others: list[int] = []
+
+    def answer(body: bytes) -> bytes:
+        bench.loop.call_soon(lambda: seen_by_others.append(len(bench.seen)))
+        return frame(b"re:" + body)
+
+    bench.answer = answer
+    requests = [b"request%d" % number for number in range(5)]
+
+    bench.far.sendall(b"".join(map(frame, requests)))
+    replies = bench.received(5 * 15)
+
+    assert replies == b"".join(frame(b"re:" + request) for request in requests)
+    assert len(set(seen_by_others)) >= 4, "the loop was at others in between"
+
+
+def test_large_replies_behind_a_parked_one_hold_the_next_request_back(bench: Bench) -> None:
+    parked = Parked(blocking=False)
+    replies: list[Any] = [parked, *[frame(bytes(400_000))] * 9]
+    bench.answer = lambda _body: replies[len(bench.seen) - 1]
+
+    bench.far.sendall(frame(b"requests") * 10)
+    bench.settle()
+    looked_at = len(bench.seen)
+    parked.resolve(frame(b"at last"))
+    received = bench.received(11 + 9 * 400_004)
+
+    assert looked_at == 4, "the parked one, and three of 400 KB that pass 1 MiB together"
+    assert received[:11] == frame(b"at last")
+    assert len(bench.seen) == 10
+
+
+def test_a_frame_that_is_only_announced_keeps_nobody_out(bench: Bench) -> None:
+    bench.memory.limit_bytes = 3 * connection_module.FIRST_BYTES
+    bench.connection._request_bytes_max = 100 * connection_module.FIRST_BYTES
+
+    bench.far.sendall(struct.pack(">i", 100 * connection_module.FIRST_BYTES) + b"begun")
+    bench.settle()
+
+    assert bench.memory.take(connection_module.FIRST_BYTES) is not None
+
+
+def test_a_frame_larger_than_its_first_buffer_arrives_whole(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "FIRST_BYTES", 70_000)
+    body = os.urandom(900_000)
+
+    send_in_the_background(bench, frame(body))
+    bench.run_until(lambda: bool(bench.seen))
+
+    assert bench.seen == [body]
+    assert bench.memory.taken_bytes == 0
+
+
+def test_a_frame_that_may_not_grow_goes_on_when_another_is_done(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_module, "FIRST_BYTES", 70_000)
+    bench.memory.limit_bytes = 300_000
+    older = bench.memory.take(70_000)
+    assert older is not None
+    body = os.urandom(900_000)
+
+    send_in_the_background(bench, frame(body))
+    bench.settle()
+    held_back = not bench.seen
+    bench.memory.give_back(older)
+    bench.run_until(lambda: bool(bench.seen))
+
+    assert held_back
+    assert bench.seen == [body]
+    assert bench.memory.taken_bytes == 0

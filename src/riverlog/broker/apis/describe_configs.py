@@ -27,6 +27,8 @@ def answer(
     broker: Broker, request: messages.DescribeConfigsRequest, _context: Context
 ) -> messages.DescribeConfigsResponse:
     """Describe each resource."""
+    # Once, however often it is named: a broker described a thousand times over would be 60 MB of answer.
+    asked = {(each.resource_type, each.resource_name): each for each in request.resources}
     return messages.DescribeConfigsResponse(
         results=[
             result(
@@ -41,7 +43,7 @@ def answer(
                 with_synonyms=request.include_synonyms,
                 with_documentation=request.include_documentation,
             )
-            for resource in request.resources
+            for resource in asked.values()
         ]
     )
 

@@ -1,4 +1,4 @@
-"""ListGroups (key 16), versions 0-5: all groups, or those in some states (version 4 on) or of some types (5)."""
+"""ListGroups (key 16), versions 0-5: all groups; from 4 on those in some states, from 5 on of some types."""
 
 from __future__ import annotations
 

@@ -284,3 +284,13 @@ def test_a_resource_named_twice_is_refused_in_both_requests(asked: AskedBroker) 
     ]
 
     assert [[response.error_code for response in answer.responses] for answer in answers] == [[42], [42]]
+
+
+def test_a_resource_named_twice_is_described_once(asked: AskedBroker) -> None:
+    resource = messages.DescribeConfigsResource(
+        resource_type=BROKER, resource_name="1", configuration_keys=None
+    )
+
+    answer = asked.ask(messages.DescribeConfigsRequest(resources=[resource] * 1000))
+
+    assert [each.resource_name for each in answer.results] == ["1"]

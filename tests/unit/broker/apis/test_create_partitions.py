@@ -10,12 +10,10 @@ from tests.unit.broker.apis.asking import AskedBroker
 
 
 def grow(name: str, count: int, assignments: list[list[int]] | None = None) -> messages.CreatePartitionsTopic:
-    return messages.CreatePartitionsTopic(
-        name=name,
-        count=count,
-        assignments=assignments
-        and [messages.CreatePartitionsAssignment(broker_ids=brokers) for brokers in assignments],
-    )
+    given = None
+    if assignments is not None:
+        given = [messages.CreatePartitionsAssignment(broker_ids=brokers) for brokers in assignments]
+    return messages.CreatePartitionsTopic(name=name, count=count, assignments=given)
 
 
 @pytest.mark.parametrize("version", range(4))

@@ -1,0 +1,35 @@
+"""groups: consumer groups, as Kafka's group coordinator serves them. The classic protocol.
+
+    coordinator   the shell: futures, one timer, appends, answers once they are safe
+      shard       a partition of __consumer_offsets with its machine         loading   what start-up replays
+        machine   decides and replays, pure: the groups of one partition
+          membership  rebalance  group  member  vote  deadlines    who is in a group, and what it agreed on
+          commits     offsets    subscription                      what groups have committed
+          records     replies                                      what is stored, what is answered
+
+The room promises: no answer leaves before what it tells is as safe as an acknowledged message; after a crash
+a group is in its last stored generation, with its members and all acknowledged commits; a rebalance ends,
+whoever falls silent in it.
+"""
+
+from riverlog.groups.commits import Commit, OffsetToCommit, WantedTopic
+from riverlog.groups.coordinator import GroupCoordinator
+from riverlog.groups.machine import DEAD
+from riverlog.groups.member import Client
+from riverlog.groups.partitioning import OFFSETS_TOPIC, partition_of
+from riverlog.groups.replies import CommitReply, FetchedOffset, OffsetDeleteReply, OffsetFetchReply
+
+__all__ = [
+    "GroupCoordinator",
+    "Client",
+    "Commit",
+    "OffsetToCommit",
+    "CommitReply",
+    "WantedTopic",
+    "FetchedOffset",
+    "OffsetFetchReply",
+    "OffsetDeleteReply",
+    "OFFSETS_TOPIC",
+    "partition_of",
+    "DEAD",
+]
