@@ -378,19 +378,20 @@ class PartitionLog:
         aborted: list[tuple[int, int]] | None = [] if read_committed else None
         start = self.log_start_offset
         if not start <= offset < limit:
-            error_code = 0 if start <= offset <= self.log_end_offset else _OUT_OF_RANGE
-            return ReadResult(error_code, None, high_watermark, stable, start, aborted)
+            if not start <= offset <= self.log_end_offset:
+                return _unreadable(_OUT_OF_RANGE)
+            return ReadResult(0, None, high_watermark, stable, start, aborted)
         if self._sync.has_lost_data:
             limit = min(limit, self.flushed_offset)
             if offset >= limit:
-                return ReadResult(_STORAGE_ERROR, None, high_watermark, stable, start, aborted)
+                return _unreadable(_STORAGE_ERROR)
         try:
             records = self._chain.slice(
                 offset, limit, self.log_end_offset, max_bytes, must_return_one_batch=must_return_one_batch
             )
         except (OSError, StorageError) as error:
             logger.error("%s: cannot read at offset %d: %s", self.topic_partition, offset, error)
-            return ReadResult(_STORAGE_ERROR, None, high_watermark, stable, start, aborted)
+            return _unreadable(_STORAGE_ERROR)
         return ReadResult(0, records, high_watermark, stable, start, aborted)
 
     def offset_for_timestamp(self, timestamp: int, *, read_committed: bool = False) -> FoundOffset | None:
@@ -470,9 +471,7 @@ class PartitionLog:
             self._discard(chain.drop_after(number), now_ms)
             offset = header.base_offset
             segment.cut(position, offset)
-            self._sync.note_paths(
-                segment.log_path, segment.offset_index.path, segment.time_index.path
-            )
+            self._sync.note_paths(segment.log_path, segment.offset_index.path, segment.time_index.path)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
@@ -718,6 +717,11 @@ class PartitionLog:
         if not is_shortage(error):
             self.fail(failure)
         return failure
+
+
+def _unreadable(error_code: int) -> ReadResult:
+    """Give nothing but the error; as in Kafka, where the log begins and ends is not told beside it."""
+    return ReadResult(error_code, None, -1, -1, -1)
 
 
 def discard_segment(context: LogContext, segment: Segment, due_ms: int) -> None:

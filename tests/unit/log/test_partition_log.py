@@ -2,6 +2,7 @@ import dataclasses
 import errno
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from tests.log_builders import NOW, append, new_log, offsets, read_all, reopened
 STORAGE_ERROR = ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def read(log: PartitionLog, offset: int, max_bytes: int = 1 << 20, **options: bool):  # type: ignore[no-untyped-def]
+def read(log: PartitionLog, offset: int, max_bytes: int = 1 << 20, **options: bool) -> Any:
     return log.read(offset, max_bytes, **({"must_return_one_batch": True} | options))
 
 
@@ -46,7 +47,9 @@ def test_records_get_the_next_offsets_and_are_read_back(tmp_path: Path) -> None:
     assert offsets(log) == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_stored_batch_carries_its_offset_and_leader_epoch_and_is_otherwise_what_came(tmp_path: Path) -> None:
+def test_a_stored_batch_carries_its_offset_and_leader_epoch_and_is_otherwise_what_came(
+    tmp_path: Path,
+) -> None:
     log = new_log(tmp_path)
     append(log)
     log.assign_epoch(5)
@@ -828,7 +831,9 @@ def test_a_sync_covers_what_was_appended_before_it_began_and_nothing_later(tmp_p
     assert [file.path[-8:] for file in log.begin_sync().files] == ["0006.log", "0003.log"]
 
 
-def test_the_segments_that_were_sealed_since_the_last_sync_are_synced_with_their_indexes(tmp_path: Path) -> None:
+def test_the_segments_that_were_sealed_since_the_last_sync_are_synced_with_their_indexes(
+    tmp_path: Path,
+) -> None:
     log = new_log(tmp_path, segment_bytes=len(batch()))
     append(log)
     log.sync()
