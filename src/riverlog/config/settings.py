@@ -143,6 +143,15 @@ class NetworkSettings:
         100 << 20,
         doc="The largest request. A connection that announces a larger one is closed.",
     )
+    request_without_records_max_bytes: int = setting(
+        "request.without.records.max.bytes",
+        byte_count(lowest=1024),
+        1 << 20,
+        is_ours=True,
+        doc="The largest request other than Produce. Records stay the bytes they are, everything else is"
+        " taken apart, into objects of up to a hundred times its size: a connection that sends a larger one"
+        " is closed. Offsets for 10,000 partitions take less than half of the default.",
+    )
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes",
         byte_count(_LONG, lowest=1, also=(-1,)),

@@ -20,6 +20,7 @@ Where this differs from Apache Kafka, which decompresses and reads every record 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from riverlog.config import TopicSettings
@@ -42,12 +43,18 @@ from riverlog.protocol.batches import (
 )
 from riverlog.protocol.compression import Compression
 from riverlog.protocol.error_codes import ErrorCode
-from riverlog.protocol.records import read_heads, recompress
+from riverlog.protocol.records import RecordHead, read_heads, recompress
 
 RecordErrors = tuple[tuple[int, str | None], ...]
 
 RECORD_ERRORS_MAX = 1000
 """How many of a refused batch's records are named in the answer, so that it stays smaller than the batch."""
+
+EXAMINED_RECORDS_MAX = 200_000
+EXAMINED_BYTES_MAX = 32 * 1024 * 1024
+"""What a batch may hold, uncompressed, where we must look at its records or compress it anew. Ten kilobytes
+can unfold to millions of records, and the event loop waits meanwhile. The refusal makes Java producers cut
+the batch in two and try again. A topic with a larger `max.message.bytes` takes as many bytes uncompressed."""
 
 FIRST_PRODUCE_VERSION_WITH_ZSTD = 7
 NO_TIMESTAMP = -1
@@ -212,11 +219,21 @@ def _examine_closely(
         # Kafka takes this bit away as well. Without it the records' own timestamps show.
         seal(buffer, start, header.attributes & ~LOG_APPEND_TIME_BIT, header.size)
 
+    size_limit = max(EXAMINED_BYTES_MAX, settings.max_message_bytes)
     needs_keys = "compact" in settings.cleanup_policy
     is_plausible = oldest <= header.base_timestamp <= header.max_timestamp <= newest
     if needs_keys or not (stamps or (is_plausible and not header.uses_log_append_time)):
+        if header.record_count > EXAMINED_RECORDS_MAX:
+            return _refused(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{header.record_count} records in a batch that must be looked through; "
+                f"{EXAMINED_RECORDS_MAX} are accepted",
+            )
         code, errors, max_timestamp = _judge_records(
-            buffer, start, needs_keys=needs_keys, oldest=None if stamps else oldest, newest=newest
+            read_heads(buffer, start, size_limit=size_limit),
+            needs_keys=needs_keys,
+            oldest=None if stamps else oldest,
+            newest=newest,
         )
         if code != ErrorCode.NONE:
             return _refused(code, _summary(errors), errors)
@@ -225,7 +242,7 @@ def _examine_closely(
     if stamps:
         patch_log_append_time(buffer, start, now_ms)
 
-    replacement = _compressed_as_stored(buffer, start, header, settings)
+    replacement = _compressed_as_stored(buffer, start, header, settings, size_limit)
     if replacement is not None:
         too_large = _too_large(len(replacement), settings)
         if too_large is not None:
@@ -237,7 +254,7 @@ def _examine_closely(
 
 
 def _judge_records(
-    buffer: WritableBuffer, start: int, *, needs_keys: bool, oldest: int | None, newest: int
+    heads: Iterable[RecordHead], *, needs_keys: bool, oldest: int | None, newest: int
 ) -> tuple[ErrorCode, RecordErrors, int]:
     """Look at each record; return what to refuse the batch for, the culprits, and the largest timestamp.
 
@@ -246,7 +263,7 @@ def _judge_records(
     code = ErrorCode.NONE
     errors: list[tuple[int, str | None]] = []
     max_timestamp = NO_TIMESTAMP
-    for index, head in enumerate(read_heads(buffer, start)):
+    for index, head in enumerate(heads):
         timestamp = head.timestamp
         if needs_keys and head.key_length < 0:
             message = "a compacted topic takes no record without key"
@@ -263,7 +280,7 @@ def _judge_records(
 
 
 def _compressed_as_stored(
-    buffer: WritableBuffer, start: int, header: BatchHeader, settings: TopicSettings
+    buffer: WritableBuffer, start: int, header: BatchHeader, settings: TopicSettings, size_limit: int
 ) -> bytearray | None:
     """Compress the batch with the topic's own codec; None where it already is, or the producer's counts."""
     if settings.compression_type == "producer":
@@ -271,7 +288,7 @@ def _compressed_as_stored(
     codec = _STORED_CODECS[settings.compression_type]
     if codec == header.compression:
         return None
-    return recompress(buffer, start, codec, level=_level(codec, settings))
+    return recompress(buffer, start, codec, level=_level(codec, settings), size_limit=size_limit)
 
 
 def _level(codec: Compression, settings: TopicSettings) -> int | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from riverlog.errors import LocalProtocolError, RemoteProtocolError
 from riverlog.protocol.endpoints import NodeEndpoint, node_endpoints_tags
@@ -38,6 +38,10 @@ from riverlog.protocol.varint import UVARINT, Buffer, read_uvarint_rest, skip_ta
 FLEXIBLE_FROM = 9
 LEADERS_FROM = 10
 TOPIC_IDS_FROM = 13
+
+PARTITIONS_MAX = 50_000
+"""How many partitions, and how many topics, one request may name. It may be as large as its records are; this
+keeps the number of things in it, hence the time that reading it takes, from growing likewise."""
 
 Topic = str | bytes
 """A topic's name, or from TOPIC_IDS_FROM on its id."""
@@ -106,6 +110,8 @@ def _read_flexible(version: int, buffer: Buffer, position: int, end: int) -> Pro
         count, position = read_uvarint_rest(count, buffer, position)
     if not 0 < count <= end - position:
         refuse_count("ProduceRequest.topic_data", count - 1, end - position)
+    if count - 1 > PARTITIONS_MAX:
+        _refuse_many(count - 1)
     partitions: list[Records] = []
     topic: Topic
     for _ in range(count - 1):
@@ -134,6 +140,8 @@ def _read_flexible_partitions(
         count, position = read_uvarint_rest(count, buffer, position)
     if not 0 < count <= end - position:
         refuse_count("ProduceRequest.topic_data.partition_data", count - 1, end - position)
+    if len(partitions) + count - 1 > PARTITIONS_MAX:
+        _refuse_many(len(partitions) + count - 1)
     for _ in range(count - 1):
         index, length = _unpack_flexible_partition(buffer, position)
         position += 5
@@ -162,6 +170,8 @@ def _read_legacy(buffer: Buffer, position: int, end: int) -> ProduceRequest:
     position += 10
     if not 0 <= count <= end - position:
         refuse_count("ProduceRequest.topic_data", count, end - position)
+    if count > PARTITIONS_MAX:
+        _refuse_many(count)
     partitions: list[Records] = []
     for _ in range(count):
         topic, position = read_text(buffer, position, "ProduceRequest.topic_data.name")
@@ -169,6 +179,8 @@ def _read_legacy(buffer: Buffer, position: int, end: int) -> ProduceRequest:
         position += 4
         if not 0 <= partition_count <= end - position:
             refuse_count("ProduceRequest.topic_data.partition_data", partition_count, end - position)
+        if len(partitions) + partition_count > PARTITIONS_MAX:
+            _refuse_many(len(partitions) + partition_count)
         for _ in range(partition_count):
             index, length = _unpack_legacy_partition(buffer, position)
             position += 8
@@ -182,6 +194,10 @@ def _read_legacy(buffer: Buffer, position: int, end: int) -> ProduceRequest:
     if position > end:
         refuse_end("ProduceRequest", position - end)
     return ProduceRequest(transactional_id, acks, timeout_ms, partitions)
+
+
+def _refuse_many(count: int) -> NoReturn:
+    raise RemoteProtocolError(f"a produce request names {count} partitions; {PARTITIONS_MAX} are accepted")
 
 
 _pack_legacy_head = struct.Struct(">iii").pack  # frame size, correlation id, count of topics

@@ -66,6 +66,11 @@ def read_uvarint_rest(first: int, buffer: Buffer, position: int) -> tuple[int, i
     return value, position
 
 
+TAGGED_FIELDS_MAX = 100
+"""What one structure may carry. Nobody defines more than a handful; a hundred megabytes of empty ones would
+take longer to skip than anything else that a request can ask for."""
+
+
 def find_tagged_fields(
     count: int, buffer: Buffer, position: int, end: int
 ) -> tuple[list[tuple[int, int, int]], int]:
@@ -77,6 +82,8 @@ def find_tagged_fields(
         count, position = read_uvarint_rest(count, buffer, position)
     if count * 2 > end - position:
         refuse_count("the list of tagged fields", count, end - position)
+    if count > TAGGED_FIELDS_MAX:
+        raise RemoteProtocolError(f"{count} tagged fields in one structure; {TAGGED_FIELDS_MAX} are accepted")
     found = []
     for _ in range(count):
         tag, position = read_uvarint(buffer, position)

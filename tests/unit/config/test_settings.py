@@ -16,6 +16,7 @@ NOT_IN_KAFKA_4_3 = {
     # ours
     "durability",
     "request.read.timeout.ms",
+    "request.without.records.max.bytes",
     "shutdown.timeout.ms",
     # of Kafka before 4.0
     "port",

@@ -233,6 +233,32 @@ def test_the_size_is_judged_again_after_recompression() -> None:
     assert refusal.replacement is None
 
 
+def test_more_records_than_can_be_looked_through_are_refused_where_that_must_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("riverlog.log.admission.EXAMINED_RECORDS_MAX", 3)
+
+    assert admit(batch(3), COMPACTED).error_code == ErrorCode.NONE
+    refusal = admit(batch(4), COMPACTED)
+    assert refusal.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert "4 records" in (refusal.message or "")
+    assert admit(batch(4)).error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("settings", [COMPACTED, topic(compression_type="gzip")], ids=["compact", "gzip"])
+def test_a_batch_that_unfolds_to_very_much_is_refused_where_it_must_be_unfolded(
+    settings: TopicSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("riverlog.log.admission.EXAMINED_BYTES_MAX", 10_000)
+    settings = dataclasses.replace(settings, max_message_bytes=1000)
+    data = build_batch([Record(0, NOW, b"key", bytes(20_000))], compression=Compression.ZSTD)
+
+    assert admit(bytearray(data), settings).error_code == ErrorCode.INVALID_RECORD
+    assert admit(bytearray(data)).error_code == ErrorCode.NONE
+    larger = dataclasses.replace(settings, max_message_bytes=30_000)
+    assert admit(bytearray(data), larger).error_code == ErrorCode.NONE
+
+
 # --- the topic's own codec ---------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from riverlog.errors import LocalProtocolError, RemoteProtocolError
+from riverlog.protocol import codec, messages, produce
 from riverlog.protocol.produce import PartitionReply, ProduceRequest, read_produce, write_produce_response
 
 TOPIC_ID = bytes(range(16))
@@ -150,3 +151,21 @@ def test_the_current_leader_and_its_endpoint_are_sent_since_version_10() -> None
 def test_a_value_that_cannot_be_sent_is_our_own_mistake(version: int) -> None:
     with pytest.raises(LocalProtocolError, match=f"ProduceResponse {version}"):
         write_produce_response(version, 7, [("t", [(5, PartitionReply(error_code=1 << 15))])])
+
+
+@pytest.mark.parametrize("version", [3, 9, 13])
+def test_a_request_that_names_too_many_partitions_is_refused(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(produce, "PARTITIONS_MAX", 3)
+    partition = messages.PartitionProduceData(records=None)
+
+    def read(*counts: int) -> ProduceRequest:
+        topics = [messages.TopicProduceData(name="t", partition_data=[partition] * count) for count in counts]
+        body = codec.encode(messages.ProduceRequest(topic_data=topics), version)
+        return read_produce(version, body, 0, len(body))
+
+    assert len(read(3).partitions) == len(read(1, 0, 2).partitions) == 3
+    for counts in ((4,), (2, 2), (0, 0, 0, 0)):
+        with pytest.raises(RemoteProtocolError, match="names 4 partitions; 3 are accepted"):
+            read(*counts)

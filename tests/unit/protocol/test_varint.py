@@ -2,6 +2,7 @@ import pytest
 
 from riverlog.errors import LocalProtocolError, RemoteProtocolError
 from riverlog.protocol.varint import (
+    TAGGED_FIELDS_MAX,
     UVARINT,
     UVARINT_MAX,
     encode_uvarint,
@@ -77,3 +78,11 @@ def test_a_tagged_field_that_reaches_past_the_end_is_refused() -> None:
 def test_more_tagged_fields_than_bytes_are_refused_before_any_is_looked_at() -> None:
     with pytest.raises(RemoteProtocolError, match="268435455"):
         skip_tagged_fields(0xFF, b"\xff\xff\x7f" + b"\0" * 10, 0, 13)
+
+
+def test_more_tagged_fields_than_anybody_has_are_refused() -> None:
+    accepted, too_many = b"\x05\0" * TAGGED_FIELDS_MAX, b"\x05\0" * (TAGGED_FIELDS_MAX + 1)
+
+    assert skip_tagged_fields(TAGGED_FIELDS_MAX, accepted, 0, len(accepted)) == len(accepted)
+    with pytest.raises(RemoteProtocolError, match="101 tagged fields"):
+        skip_tagged_fields(TAGGED_FIELDS_MAX + 1, too_many, 0, len(too_many))
