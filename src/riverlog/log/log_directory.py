@@ -126,6 +126,11 @@ class LogDirectory:
         self.log_start_offsets = read_offsets(disk, self._in(names.LOG_START_OFFSETS))
         self.high_watermarks = read_offsets(disk, self._in(names.HIGH_WATERMARKS))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has it locked."""
+        return self._lock_fd is not None
+
     def close(self) -> None:
         """Unlock the directory."""
         if self.fd != _CLOSED:

@@ -343,7 +343,7 @@ class LogManager:
         self._trash.remove(self._trash.take_due(now_ms))
         for directory in self.online_directories():
             logs = [log for log in self._logs.values() if log.directory is directory]
-            if self._save(directory, logs, is_late):
+            if directory.is_open and self._save(directory, logs, is_late):
                 try:
                     directory.write_checkpoints(Checkpoints.of(logs))
                     directory.write_marker()

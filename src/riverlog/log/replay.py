@@ -102,7 +102,7 @@ def rebuild_producers(
 
 
 def _some_batches_before(offset: int, segments: Sequence[Segment]) -> int:
-    """Give the offset of a batch about `INDEX_ENTRIES_BACK` index entries before `offset`, or of the first."""
+    """Give the offset of a batch `INDEX_ENTRIES_BACK` index entries before `offset`, or of the first."""
     entries_back = INDEX_ENTRIES_BACK
     found = offset
     for segment in reversed(segments):
