@@ -76,7 +76,7 @@ class FaultyDisk(Disk):
         skip: int = 0,
         times: int = 1_000_000,
     ) -> Fault:
-        """Let a call fail with an error number: only for paths that contain `path`, after `skip` good ones."""
+        """Let a call fail with an error number, for paths that contain `path`, after `skip` good ones."""
         fault = Fault(call, path, number, skip, times)
         self.faults.append(fault)
         return fault

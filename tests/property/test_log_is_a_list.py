@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from riverlog.config import LogSettings, TopicSettings
-from riverlog.log import LogManager, PartitionLog
+from riverlog.log import AppendResult, LogManager, PartitionLog
 from riverlog.protocol.records import Record, build_batch
 from tests.batch_builders import BATCH_TIME_MS
 from tests.faulty_disk import PowerLossDisk
@@ -85,7 +85,7 @@ class LogIsAList(RuleBasedStateMachine):
         if is_idempotent:
             self.sequence += count
 
-    def send(self, records: list[Record], sequence: int):  # type: ignore[no-untyped-def]
+    def send(self, records: list[Record], sequence: int) -> AppendResult:
         data = build_batch(
             records,
             producer_id=PRODUCER if sequence >= 0 else -1,

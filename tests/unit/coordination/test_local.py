@@ -11,7 +11,7 @@ import pytest
 from riverlog.coordination import CorruptJournal, Create, Disk, LocalStore, Node
 from riverlog.coordination.journal import Journal
 from riverlog.coordination.local import REWRITE_BYTES_MIN, decode_changes, encode_changes, is_at_or_below
-from riverlog.coordination.tree import Put, Remove
+from riverlog.coordination.tree import Change, Put, Remove
 from riverlog.errors import StorageError
 
 
@@ -156,7 +156,7 @@ def test_a_rewriting_that_fails_is_no_harm(path: str, caplog: pytest.LogCaptureF
 
 
 def test_changes_read_back_as_written() -> None:
-    changes = [Put("/a", Node(b"data", 3)), Remove("/ü"), Put("/empty", Node(b"", 0))]
+    changes: list[Change] = [Put("/a", Node(b"data", 3)), Remove("/ü"), Put("/empty", Node(b"", 0))]
 
     payload = encode_changes(changes)
 

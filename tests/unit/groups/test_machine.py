@@ -209,10 +209,10 @@ def test_who_waits_when_serving_ends_is_told_to_look_elsewhere() -> None:
     world = World()
     world.settle("ann", group="h")
     joining = world.join("bob", group="h")
-    world.join("ann")
     world.join("carl")
+    world.join("dora")
     world.advance(0)
-    syncing = world.sync("carl")
+    syncing = world.sync("dora")
 
     world.carry_out(world.machine.unload(ErrorCode.NOT_COORDINATOR, world.now))
 

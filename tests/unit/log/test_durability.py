@@ -36,7 +36,9 @@ class Told:
     def __call__(self, name: str) -> Callable[[StorageError | None], None]:
         return lambda error: self.answers.update({name: error})
 
-    def deliver(self, round_: list[tuple[Callable[[StorageError | None], None], StorageError | None]]) -> None:
+    def deliver(
+        self, round_: list[tuple[Callable[[StorageError | None], None], StorageError | None]]
+    ) -> None:
         for on_done, error in round_:
             on_done(error)
 
@@ -153,7 +155,7 @@ def test_when_syncing_the_file_system_fails_each_file_says_whether_it_was_meant(
     for log in many:
         append(log)
     disk.fail("syncfs")
-    disk.fail("fdatasync", path="t-3/")
+    disk.fail("fdatasync", path="/t-3/")
 
     outcomes = Syncer(disk).sync([log.begin_sync() for log in many])
 

@@ -65,7 +65,8 @@ def test_a_partitions_metadata_holds_the_topics_id_as_kafka_writes_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"version: 1\ntopic_id: 2FrwTPU2SmyfA_n3duv1mA", b"version: 0\ntopic_id: AAAA", b"\0\0\0"]
+    "content",
+    [b"", b"version: 1\ntopic_id: 2FrwTPU2SmyfA_n3duv1mA", b"version: 0\ntopic_id: AAAA", b"\0\0\0"],
 )
 def test_metadata_without_an_id_is_refused_with_its_path(content: bytes) -> None:
     with pytest.raises(StorageError, match="the-path"):

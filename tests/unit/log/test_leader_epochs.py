@@ -101,7 +101,8 @@ def test_the_file_holds_version_count_and_a_line_for_each() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"1\n0\n", b"0\n2\n0 0\n", b"0\nx\n", b"0\n1\n0\n", b"0\n1\n0 0 0\n", b"\0\0\0\0", b"\xff\xfe"]
+    "content",
+    [b"", b"1\n0\n", b"0\n2\n0 0\n", b"0\nx\n", b"0\n1\n0\n", b"0\n1\n0 0 0\n", b"\0\0\0\0", b"\xff\xfe"],
 )
 def test_a_damaged_file_is_refused_with_its_path(content: bytes) -> None:
     with pytest.raises(StorageError, match="the-path"):

@@ -1,5 +1,6 @@
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.log_builders import NOW, ORDERS, TOPIC_ID, append, manager, new_log, 
 SIZE = len(batch())
 
 
-def closed_with(directory: Path, batches: int, **settings: int) -> Path:
+def closed_with(directory: Path, batches: int, **settings: Any) -> Path:
     """A partition of so many batches that was closed in an orderly way; gives its directory."""
     log = new_log(directory, **settings)
     for _ in range(batches):
@@ -194,7 +195,9 @@ def test_an_index_without_its_log_is_removed(tmp_path: Path) -> None:
 
 def test_swap_files_take_the_place_of_all_segments_they_were_made_from(tmp_path: Path) -> None:
     directory = closed_with(tmp_path, 5, segment_bytes=SIZE)
-    compacted = (directory / numbered(0, ".log")).read_bytes() + (directory / numbered(3, ".log")).read_bytes()
+    compacted = (directory / numbered(0, ".log")).read_bytes() + (
+        directory / numbered(3, ".log")
+    ).read_bytes()
     (directory / numbered(0, ".log.swap")).write_bytes(compacted)
     (directory / numbered(0, ".index.swap")).write_bytes(b"")
     (directory / numbered(0, ".timeindex.swap")).write_bytes(b"")

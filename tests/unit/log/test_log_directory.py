@@ -89,7 +89,11 @@ def test_checkpoints_say_where_a_log_starts_only_if_its_first_segment_does_not(t
 
     log.delete_records_before(2)
 
-    assert Checkpoints.of([log]) == ({log.topic_partition: 0}, {log.topic_partition: 2}, {log.topic_partition: 3})
+    assert Checkpoints.of([log]) == (
+        {log.topic_partition: 0},
+        {log.topic_partition: 2},
+        {log.topic_partition: 3},
+    )
 
 
 def test_a_directory_knows_whose_it_is(tmp_path: Path) -> None:

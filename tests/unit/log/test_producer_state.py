@@ -1,4 +1,4 @@
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -229,7 +229,7 @@ def test_an_empty_snapshot_is_kafkas_too() -> None:
         lambda content: bytes(len(content)),
     ],
 )
-def test_a_damaged_snapshot_is_refused_with_its_path(spoil, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_snapshot_is_refused_with_its_path(spoil: Callable[[bytes], bytes]) -> None:
     with pytest.raises(StorageError, match="the-path"):
         ProducerState.decode(spoil(KAFKA_SNAPSHOT), "the-path")
 

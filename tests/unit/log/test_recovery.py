@@ -33,7 +33,14 @@ def idempotent(sequence: int) -> bytearray:
 
 @pytest.mark.parametrize(
     ("bases", "recovery_point", "expected"),
-    [([0], 0, 0), ([0], 99, 0), ([0, 10, 20], 0, 0), ([0, 10, 20], 10, 1), ([0, 10, 20], 19, 1), ([5, 10], 3, 0)],
+    [
+        ([0], 0, 0),
+        ([0], 99, 0),
+        ([0, 10, 20], 0, 0),
+        ([0, 10, 20], 10, 1),
+        ([0, 10, 20], 19, 1),
+        ([5, 10], 3, 0),
+    ],
 )
 def test_the_check_begins_in_the_segment_that_holds_the_recovery_point(
     bases: list[int], recovery_point: int, expected: int

@@ -7,10 +7,13 @@ THREE = [SegmentFacts(100, 1000), SegmentFacts(200, 1000), SegmentFacts(300, 500
 AGES = [900, 500, 100]
 
 
-def count(
-    segments: list[SegmentFacts] = THREE, ages: list[int] = AGES, **limits: Any
-) -> int:
-    settings = {"retention_ms": -1, "retention_bytes": -1, "log_start_offset": 0, "high_watermark": 300} | limits
+def count(segments: list[SegmentFacts] = THREE, ages: list[int] = AGES, **limits: Any) -> int:
+    settings = {
+        "retention_ms": -1,
+        "retention_bytes": -1,
+        "log_start_offset": 0,
+        "high_watermark": 300,
+    } | limits
     return count_expired(segments, lambda number: NOW - ages[number], now_ms=NOW, **settings)
 
 

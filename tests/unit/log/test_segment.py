@@ -1,4 +1,5 @@
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,7 @@ def grown(directory: Path, count: int, *, disk: Disk | None = None, per_batch: i
 def opened_again(segment: Segment) -> Segment:
     disk = Disk()
     size = Path(segment.log_path).stat().st_size
-    return Segment(
-        disk, OpenFiles(disk, 10), str(Path(segment.path).parent), BASE, size=size, created_ms=0
-    )
+    return Segment(disk, OpenFiles(disk, 10), str(Path(segment.path).parent), BASE, size=size, created_ms=0)
 
 
 def test_every_offset_is_found_in_the_batch_that_holds_it(tmp_path: Path) -> None:
@@ -132,9 +131,7 @@ def test_what_was_counted_is_known_again_after_reopening(tmp_path: Path) -> None
     ],
 )
 def test_an_offset_index_that_lies_is_built_again(
-    tmp_path: Path,
-    spoil,  # type: ignore[no-untyped-def]
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, spoil: Callable[[Path], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     segment = grown(tmp_path, 50)
     segment.seal()
@@ -165,7 +162,10 @@ def test_a_cut_leaves_a_segment_as_if_the_rest_had_never_been(tmp_path: Path) ->
 
     for name in ("size", "bytes_since_index_entry", "index_entries", "largest_timestamp"):
         assert getattr(cut, name) == getattr(expected, name), name
-    for path, other in ((cut.offset_index.path, expected.offset_index.path), (cut.log_path, expected.log_path)):
+    for path, other in (
+        (cut.offset_index.path, expected.offset_index.path),
+        (cut.log_path, expected.log_path),
+    ):
         assert Path(path).read_bytes() == Path(other).read_bytes()
 
 
