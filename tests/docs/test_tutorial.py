@@ -18,8 +18,9 @@ DEFAULT_ADDRESS = "127.0.0.1:9092"
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     """The broker that the tutorial starts, on a free port: 9092 may be somebody's."""
+    no_delay = ["--set", "group.initial.rebalance.delay.ms=0"]
     broker = subprocess.Popen(
-        [sys.executable, "-m", "riverlog", "up", "--port", "0", "--set", "group.initial.rebalance.delay.ms=0"],
+        [sys.executable, "-m", "riverlog", "up", "--port", "0", *no_delay],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         text=True,
