@@ -1,0 +1,64 @@
+"""The runner itself: what it reads out of the suites' reports, and that its lists only grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .kafka_python import junit_outcomes
+from .rust import Rskafka
+from .suite import FAILED, PASSED, SKIPPED, cargo_outcomes
+
+CARGO = """
+     Running tests/client.rs (target/debug/deps/client-11ab)
+
+running 3 tests
+test test_plain ... ok
+test module::test_ignored ... ignored
+test test_broken ... FAILED
+
+     Running tests/consumer.rs (target/debug/deps/consumer-22cd)
+
+running 1 test
+test test_plain ... ok
+"""
+
+JUNIT = """<testsuites><testsuite>
+<testcase classname="test.one" name="passes" time="1"/>
+<testcase classname="test.one" name="fails[a-b]" time="1"><failure message="no">text</failure></testcase>
+<testcase classname="test.two" name="errs" time="1"><error message="no">text</error></testcase>
+<testcase classname="test.two" name="waits" time="0"><skipped message="no">text</skipped></testcase>
+</testsuite></testsuites>"""
+
+
+def test_cargo_s_tests_are_told_apart_by_their_file() -> None:
+    outcomes = cargo_outcomes(CARGO)
+
+    assert outcomes == {
+        "tests/client.rs::test_plain": PASSED,
+        "tests/client.rs::module::test_ignored": SKIPPED,
+        "tests/client.rs::test_broken": FAILED,
+        "tests/consumer.rs::test_plain": PASSED,
+    }
+
+
+def test_pytest_s_failures_and_errors_are_both_failures() -> None:
+    outcomes = junit_outcomes(JUNIT)
+
+    assert outcomes == {
+        "test.one::passes": PASSED,
+        "test.one::fails[a-b]": FAILED,
+        "test.two::errs": FAILED,
+        "test.two::waits": SKIPPED,
+    }
+
+
+def test_accepting_adds_and_never_removes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.suites.suite.LISTS", tmp_path)
+    suite = Rskafka()
+    suite.list_path.write_text("b\na\n")
+
+    suite.accept({"c"})
+
+    assert suite.list_path.read_text() == "a\nb\nc\n"
