@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest
+# What pip does for a package that it installs, and not for one that it links to: a start without it
+# compiles every module again where Python is told to write no bytecode.
+COMPILE := $(BIN)/python -m compileall -q src
 
 .DEFAULT_GOAL := help
 
@@ -15,11 +18,13 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e . --group dev --group clients --group peer
+	$(COMPILE)
 	touch $@
 
 install: $(READY) ## create .venv and install riverlog and its development tools
 
 demo: $(READY) ## start a broker, produce, consume, stop: see messages flow
+	$(COMPILE)
 	$(BIN)/python -m riverlog demo
 
 test: $(READY) ## the suite that CI runs, under 15 minutes
@@ -32,6 +37,7 @@ suites: $(READY) ## other projects' test suites, by name from their registries
 	$(BIN)/python -m tests.suites
 
 bench: $(READY) ## riverlog beside Apache Kafka, row by row, as ratios
+	$(COMPILE)
 	$(BIN)/python -m bench
 
 lint: $(READY) ## formatting, lint, types, and who imports whom
