@@ -3,6 +3,7 @@
 import argparse
 import datetime
 import pstats
+import signal
 import sys
 import time
 from pathlib import Path
@@ -64,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return the exit status: 1 where a row has no result, 2 where nothing could be run."""
     options = parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # leave by the exits that stop the brokers
     rows = _rows()
     unknown = [name for name in [*options.rows, options.profile] if name is not None and name not in rows]
     if unknown:

@@ -46,6 +46,7 @@ def describe(data_directory: str) -> dict[str, str]:
         "cores": str(len(os.sched_getaffinity(0))),
         "memory": f"{memory_gigabytes(Path('/proc/meminfo').read_text()):.0f} GB",
         "file system": file_system(Path("/proc/mounts").read_text(), data_directory),
+        "load average before": f"{os.getloadavg()[0]:.1f}",
         "kernel": f"{platform.system()} {platform.release()}",
         "Python": platform.python_version(),
         "uvloop": _version("uvloop"),

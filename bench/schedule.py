@@ -13,19 +13,20 @@ from contextlib import ExitStack
 from bench.broker import Broker
 from bench.errors import BenchError
 from bench.peer import KafkaBroker
-from bench.process import wait_until_quiet
+from bench.process import cpu_seconds, wait_until_quiet
 from bench.results import RowResult
 from bench.row import Row, Sample, System
 from bench.subject import RiverlogBroker
 
 WARM_UP_SCALE = 0.5
-PEER_WARM_UP_SECONDS = 25.0
+WARM_UP_SECONDS_MAX = 45.0
+PEER_WARM_UP_CPU_SECONDS = 25.0
 """A JVM compiles what it sees being used much, in several steps, for longer than one expects: in its first
-seconds Kafka takes ten times the CPU per request. The other brokers have no such phase; one turn fills their
-caches."""
+seconds Kafka takes ten times the CPU per request. What counts is how much it has run, not how long. The other
+brokers have no such phase; one turn fills their caches."""
 
-PEER_WARM_UP_SHARE_MIN = 0.4
-"""A quick run warms up for this share of the time at least: less would flatter us."""
+WARM_UP_SHARE_MIN = 0.4
+"""A quick run warms up for this share at least, and flatters us a little all the same."""
 
 PAGE_CACHE = {"durability": "page-cache"}
 """Kafka acknowledges what is in the page cache; compared with it, riverlog does the same."""
@@ -70,7 +71,7 @@ def _take_turns_running(row: Row, result: RowResult, runs: int, scale: float, re
             brokers[system].start()
         for system in systems:
             report(f"{row.name}: warming up {system.value}")
-            _warm_up(row, brokers[system], scale, PEER_WARM_UP_SECONDS if system is System.PEER else 0.0)
+            _warm_up(row, brokers[system], scale, PEER_WARM_UP_CPU_SECONDS if system is System.PEER else 0.0)
         for turn in range(runs):
             for system in _in_order(systems, turn):
                 os.sync()
@@ -80,21 +81,23 @@ def _take_turns_running(row: Row, result: RowResult, runs: int, scale: float, re
                 result.turns[system].append(row.measure(brokers[system], scale))
 
 
-def _warm_up(row: Row, broker: Broker, scale: float, seconds: float) -> None:
-    """Take turns that do not count until the time is up, one at least; a quick run warms up quicker, too."""
-    deadline = time.monotonic() + seconds * max(scale, PEER_WARM_UP_SHARE_MIN)
+def _warm_up(row: Row, broker: Broker, scale: float, cpu_wanted: float) -> None:
+    """Take turns that do not count until the broker has used so much CPU, one turn at least."""
+    share = max(scale, WARM_UP_SHARE_MIN)
+    deadline = time.monotonic() + WARM_UP_SECONDS_MAX * share
+    enough = cpu_seconds(broker.pid) + cpu_wanted * share
     row.measure(broker, WARM_UP_SCALE * scale)
-    while time.monotonic() < deadline:
+    while cpu_seconds(broker.pid) < enough and time.monotonic() < deadline:
         row.measure(broker, WARM_UP_SCALE)
 
 
 def _take_turns_starting(row: Row, result: RowResult, runs: int, scale: float, report: Report) -> None:
-    for turn in range(runs):
+    for turn in range(runs if scale == 1 else 1):  # a start has no size: a quick run takes one turn
         for system in _in_order(list(result.turns), turn):
             with broker_for(system) as broker:
                 broker.prepare()
                 os.sync()
-                report(f"{row.name}: turn {turn + 1} of {runs}, {system.value}")
+                report(f"{row.name}: turn {turn + 1}, {system.value}")
                 result.turns[system].append(row.measure(broker, scale))
 
 
