@@ -104,6 +104,9 @@ def _read_one(
         return _error(wanted, code)
     if asked.last_fetched_epoch >= 0:
         known_epoch, end_offset = log.end_offset_for_epoch(asked.last_fetched_epoch)
+        if known_epoch < 0 or asked.fetch_offset < log.log_start_offset:
+            # Nothing tells where to go on: the reader starts anew, by its own policy.
+            return _error(wanted, ErrorCode.OFFSET_OUT_OF_RANGE)
         if known_epoch < asked.last_fetched_epoch or end_offset < asked.fetch_offset:
             # What the reader has and what the log has part ways at an earlier point (KIP-595).
             one = _error(wanted, ErrorCode.NONE)

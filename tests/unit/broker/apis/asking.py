@@ -58,6 +58,8 @@ class AskedBroker:
         reply = self._dispatcher(self.connection, bytearray(frame), 4, len(frame))
         if isinstance(reply, Parked):
             reply = self.loop.run_until_complete(self._wait_for(reply))
+        if isinstance(reply, list):
+            reply = b"".join(reply)  # a fetch without records: with them it holds runs of files
         assert isinstance(reply, bytes)
         answered_id, response = read_response(key, version, reply, 4, len(reply))
         assert answered_id == correlation_id
