@@ -4,6 +4,7 @@ The tests speak through raw sockets, with requests built field by field, and loo
 They hold for any broker: with RIVERLOG_TEST_BOOTSTRAP=HOST:PORT they run against that one, started with the
 settings that conftest.py names. RIVERLOG_TEST_RESTART is then the command that ends that broker and brings it
 up again on the same data; without it the tests of leader epochs stand down. All pass on Apache Kafka 4.3.1.
+Where riverlog differs for a reason, a test asks for what both do, or takes either answer and says why.
 
 A test's docstring begins with the rows it covers; test_coverage.py compares them with the list. The rows:
 

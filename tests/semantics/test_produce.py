@@ -177,10 +177,9 @@ def test_a_flipped_bit_in_a_record_is_found(client: RawClient, topic: Topic) -> 
     assert stored(client, topic) == []
 
 
-@pytest.mark.parametrize("is_transactional", [False, True])
-def test_a_client_s_control_batch_is_refused(client: RawClient, topic: Topic, is_transactional: bool) -> None:
+def test_a_client_s_control_batch_is_refused(client: RawClient, topic: Topic) -> None:
     """Row 18."""
-    control = batch(1, is_control=True, is_transactional=is_transactional)
+    control = batch(1, is_control=True)
 
     reply = produce(client, topic, control)
 
