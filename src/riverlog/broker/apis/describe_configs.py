@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32), versions 1-4: the settings of topics and brokers, with where each came from.
 
 A topic has all settings of topics, a broker all of its own; the broker named "" has what was altered for
-all brokers. A list of names restricts the answer, the empty list to nothing. Only this broker knows its
+all brokers. A list of names restricts the answer, the empty list does not. Only this broker knows its
 own settings, so a broker asks no other: clients send such a request to the broker in question.
 """
 
@@ -95,8 +95,8 @@ def result(
 
 
 def chosen(entries: list[ConfigEntry], names: Collection[str] | None) -> list[ConfigEntry]:
-    """Keep the entries asked for; None asks for all."""
-    if names is None:
+    """Keep the entries asked for; None asks for all, and so does the empty list, as clients rely on."""
+    if not names:
         return entries
     wanted = set(names)
     return [entry for entry in entries if entry.name in wanted]

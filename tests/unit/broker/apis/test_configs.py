@@ -103,15 +103,21 @@ def test_documentation_comes_when_asked_for(asked: AskedBroker) -> None:
     assert "deleted" in answer.configs[0].documentation
 
 
-def test_names_restrict_the_answer_and_no_names_at_all_leave_nothing(asked: AskedBroker) -> None:
+def test_names_restrict_the_answer_and_no_names_at_all_do_not(asked: AskedBroker) -> None:
     asked.topic("a")
-    nothing = messages.DescribeConfigsResource(resource_type=TOPIC, resource_name="a", configuration_keys=[])
+    unrestricted = [
+        messages.DescribeConfigsResource(resource_type=TOPIC, resource_name="a", configuration_keys=names)
+        for names in (None, [])
+    ]
 
     some = describe(asked, TOPIC, "a", "segment.ms", "nope", "flush.ms")
-    [none] = asked.ask(messages.DescribeConfigsRequest(resources=[nothing])).results
+    [everything], [as_much] = [
+        asked.ask(messages.DescribeConfigsRequest(resources=[each])).results for each in unrestricted
+    ]
 
     assert {config.name for config in some.configs} == {"segment.ms", "flush.ms"}
-    assert (none.error_code, none.configs) == (0, [])
+    assert as_much == everything
+    assert len(everything.configs) > 2
 
 
 @pytest.mark.parametrize(
