@@ -68,15 +68,17 @@ def disabled(version: int) -> Refusal:
 def find_topics(image: MetadataImage, asked: Sequence[Asked]) -> tuple[list[Topic], dict[Asked, Refusal]]:
     """Find each topic asked for, or say why there is none; each is answered once."""
     topics = [_topic_of(image, each) for each in asked]
-    counts = Counter(topic.name for topic in topics if topic is not None)
+    keys = [each if topic is None else topic.name for each, topic in zip(asked, topics, strict=True)]
+    times_named = Counter(keys)
     found: list[Topic] = []
     faults: dict[Asked, Refusal] = {}
-    for each, topic in zip(asked, topics, strict=True):
-        if topic is None:
-            faults[each] = _fault(each)
-        elif counts[topic.name] > 1:
+    for each, topic, key in zip(asked, topics, keys, strict=True):
+        if times_named[key] > 1:
             text = "the topic is named twice in this request"
-            faults[Asked(topic.name, topic.topic_id)] = Refusal(ErrorCode.INVALID_REQUEST, text)
+            told = each if topic is None else Asked(topic.name, topic.topic_id)
+            faults[told] = Refusal(ErrorCode.INVALID_REQUEST, text)
+        elif topic is None:
+            faults[each] = _fault(each)
         else:
             found.append(topic)
     return found, faults

@@ -74,6 +74,14 @@ def test_a_topic_named_twice_by_whatever_means_is_answered_once_and_refused(aske
     assert "a" in asked.broker.cluster.image.topics
 
 
+def test_what_is_not_there_and_named_twice_is_refused_as_well(asked: AskedBroker) -> None:
+    by_id = messages.DeleteTopicsRequest(topics=[messages.DeleteTopicState(topic_id=bytes(range(16)))] * 2)
+
+    answers = [asked.ask(by_name("nope", "nope"), 1), asked.ask(by_id)]
+
+    assert [[result.error_code for result in answer.responses] for answer in answers] == [[42], [42]]
+
+
 @pytest.mark.parametrize(
     ("version", "code"), [(2, ErrorCode.INVALID_REQUEST), (3, ErrorCode.TOPIC_DELETION_DISABLED), (6, 73)]
 )
