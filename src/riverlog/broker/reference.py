@@ -25,6 +25,23 @@ ApiVersions tells clients the same, with one difference: Produce is advertised f
 |---|---|---|
 """
 
+_DIFFERENCES = """
+## Where answers differ from Apache Kafka's
+
+Measured by the same requests to Apache Kafka 4.3.1. What differs by mistake there, such as an unknown
+server error for a number out of range, is a refusal with a code of its own here.
+
+- A fetch that asks for a partition or topic id that is not there is answered at once; there it waits for
+  its other partitions, so a consumer learns of a deletion only when the wait is over.
+- A fetch session whose topic was created again: `UNKNOWN_TOPIC_ID`; there `INCONSISTENT_TOPIC_ID`.
+- CreateTopics, DeleteTopics and CreatePartitions answer when they are done, also with a time-out of 0;
+  there the answer is then `REQUEST_TIMED_OUT`, and the change may be made all the same.
+- CreateTopics that only validates has no topic id to tell; there it is one that no topic will have.
+- Two names in one request that differ only in `.` against `_`: the second is refused; there both are made.
+- Settings are told as they were understood (`100`, `true`), not as they were typed (` 100 `, `TRUE`).
+- A resource named twice is answered once.
+"""
+
 
 def page() -> str:
     """Write the page."""
@@ -32,7 +49,7 @@ def page() -> str:
         f"| {handler.api_key} | {APIS[handler.api_key].name} | {handler.min_version}-{handler.max_version} |"
         for handler in sorted(HANDLERS, key=lambda handler: handler.api_key)
     ]
-    return _INTRODUCTION + "\n".join(rows) + "\n"
+    return _INTRODUCTION + "\n".join(rows) + "\n" + _DIFFERENCES
 
 
 if __name__ == "__main__":
