@@ -96,8 +96,12 @@ def examine(
     now_ms: int,
     *,
     produce_version: int,
+    is_sequenced: bool = True,
 ) -> Admission:
-    """Judge the bytes [start, end) that a client sent for one partition. May patch them in place."""
+    """Judge the bytes [start, end) that a client sent for one partition. May patch them in place.
+
+    With `is_sequenced` False they are a coordinator's, which may name a producer without a sequence.
+    """
     if end - start < HEADER_BYTES:
         return _refused(ErrorCode.INVALID_RECORD, f"{end - start} bytes are no record batch")
     header = read_header(buffer, start)
@@ -130,7 +134,7 @@ def examine(
         or size > settings.segment_bytes
         or (base_sequence < 0 <= producer_id)
     ):
-        refusal = _malformed(header, end - start, settings, produce_version)
+        refusal = _malformed(header, end - start, settings, produce_version, is_sequenced=is_sequenced)
         if refusal is not None:
             return refusal
     if not crc_is_valid(buffer, start, header):
@@ -152,7 +156,7 @@ def examine(
 
 
 def _malformed(
-    header: BatchHeader, size: int, settings: TopicSettings, produce_version: int
+    header: BatchHeader, size: int, settings: TopicSettings, produce_version: int, *, is_sequenced: bool
 ) -> Admission | None:
     """Say what is wrong with a header, in the order in which Kafka asks."""
     code = ErrorCode.INVALID_RECORD
@@ -187,7 +191,7 @@ def _malformed(
         )
     if header.is_control:
         return _refused(code, "clients do not write control batches")
-    if header.base_sequence < 0 <= header.producer_id:
+    if header.base_sequence < 0 <= header.producer_id and is_sequenced:
         return _refused(code, f"producer {header.producer_id} sent the sequence {header.base_sequence}")
     return None
 

@@ -1,6 +1,6 @@
 """A file of fixed-size entries in rising order, its newest entries still in memory.
 
-Both indexes of a segment are one of these. An index may be lost at any time and is then built again from
+Every index of a segment is one of these. An index may be lost at any time and is then built again from
 the segment, so nothing here is synced before it must be.
 
     ┌─────────── file ───────────┬──── tail ────┐
@@ -39,16 +39,35 @@ _NOT_COUNTED = -1
 class EntryFile:
     """Sorted entries of `entry_bytes` bytes each."""
 
-    __slots__ = ("_disk", "_entry_bytes", "_is_exact", "_last_stored", "_stored", "_tail", "path")
+    __slots__ = (
+        "_disk",
+        "_entry_bytes",
+        "_is_exact",
+        "_is_made_when_needed",
+        "_last_stored",
+        "_stored",
+        "_tail",
+        "path",
+    )
 
-    def __init__(self, disk: Disk, path: str, entry_bytes: int, *, is_new: bool = False) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        entry_bytes: int,
+        *,
+        is_new: bool = False,
+        is_made_when_needed: bool = False,
+    ) -> None:
         self.path = path
         self._disk = disk
         self._entry_bytes = entry_bytes
         # Entries in the file; looked up when first needed.
         self._stored = 0 if is_new else _NOT_COUNTED
+        # Whether no file stands for no entries.
+        self._is_made_when_needed = is_made_when_needed
         # Whether the file ends behind its last entry; if not, saving cuts it there.
-        self._is_exact = False
+        self._is_exact = is_new and is_made_when_needed
         # The bytes of the last entry in the file, if they were read.
         self._last_stored: bytes | None = None
         self._tail = bytearray()
@@ -174,7 +193,7 @@ class EntryFile:
                 return 0, True
             descriptor = self._disk.open(self.path, READ)
         except FileNotFoundError:
-            return 0, False
+            return 0, self._is_made_when_needed
         try:
             low, high = 0, file_bytes // size
             zeros = bytes(size)

@@ -280,7 +280,7 @@ class _Loader:
         paths = [f"{self._path}/{name}" for name in (names.LEADER_EPOCHS, names.PARTITION_METADATA)]
         number = start_segment([segment.base_offset for segment in segments], recovery_point)
         for segment in segments[number:]:
-            paths += [segment.offset_index.path, segment.time_index.path]
+            paths += segment.index_paths()
         return paths
 
     def _new_segment(self, base_offset: int) -> Segment:

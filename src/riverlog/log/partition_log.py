@@ -32,7 +32,9 @@ from riverlog.log.segment import Segment
 from riverlog.log.segment_chain import SegmentChain
 from riverlog.log.sync_state import SyncState
 from riverlog.log.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
-from riverlog.protocol.batches import patch_offset_and_epoch
+from riverlog.log.transaction_index import aborted_between
+from riverlog.protocol.batches import patch_log_append_time, patch_offset_and_epoch, read_header
+from riverlog.protocol.control_records import TransactionMarker, build_marker_batch
 from riverlog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     from riverlog.log.log_directory import LogDirectory
     from riverlog.log.producer_snapshots import ProducerSnapshots
     from riverlog.log.producer_state import Producer, ProducerState, SequenceVerdict
-    from riverlog.protocol.batches import WritableBuffer
+    from riverlog.protocol.batches import BatchHeader, WritableBuffer
     from riverlog.types import TopicPartition
 
 logger = logging.getLogger("riverlog.log.partition_log")
@@ -162,9 +164,14 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where reading committed data ends: the first open transaction, else the high watermark."""
-        first_open = self._producers.first_open_transaction
-        return self.high_watermark if first_open < 0 else min(first_open, self.high_watermark)
+        """Where reading committed data ends: the first open transaction, else the high watermark.
+
+        A transaction is open until the high watermark has passed its marker.
+        """
+        unstable = self._producers.transactions.first_unstable(self.high_watermark)
+        if unstable < 0:
+            return self.high_watermark
+        return min(max(unstable, self.log_start_offset), self.high_watermark)
 
     @property
     def flushed_offset(self) -> int:
@@ -199,6 +206,15 @@ class PartitionLog:
         """Give what is remembered of each idempotent producer, to look at."""
         return self._producers
 
+    def producer(self, producer_id: int) -> Producer | None:
+        """Give what is remembered of one idempotent producer, to look at."""
+        return self._producers.get(producer_id)
+
+    def open_transaction_of(self, producer_id: int) -> int:
+        """Give the first offset of a producer's open transaction, -1 if it has none here."""
+        producer = self._producers.get(producer_id)
+        return -1 if producer is None else producer.open_transaction_offset
+
     # Appending
 
     def append(
@@ -208,15 +224,24 @@ class PartitionLog:
         end: int,
         now_ms: int,
         produce_version: int = LATEST_PRODUCE_VERSION,
+        *,
+        is_sequenced: bool = True,
     ) -> AppendResult:
         """Append the one batch that a client sent in [start, end), as the leader. Patches it in place.
 
-        Disk trouble is answered with KAFKA_STORAGE_ERROR, never raised.
+        With `is_sequenced` False it is a coordinator's, which may write for a producer without knowing of
+        its sequences. Disk trouble is answered with KAFKA_STORAGE_ERROR, never raised.
         """
         if self.is_offline is not None:
             return AppendResult(_STORAGE_ERROR, -1, -1, self.log_start_offset, str(self.is_offline))
         error_code, message, record_errors, header, replacement, append_time_ms = examine(
-            buffer, start, end, self._settings, now_ms, produce_version=produce_version
+            buffer,
+            start,
+            end,
+            self._settings,
+            now_ms,
+            produce_version=produce_version,
+            is_sequenced=is_sequenced,
         )
         if header is None:
             return AppendResult(error_code, -1, -1, self.log_start_offset, message, record_errors)
@@ -227,7 +252,55 @@ class PartitionLog:
             verdict = self._producers.check(header)
             if verdict is not None:
                 return self._answer(verdict)
+        failure = self._write(buffer, start, end, header, now_ms)
+        if failure is not None:
+            return failure
+        base_offset = self.log_end_offset - header.last_offset_delta - 1
+        if is_idempotent:
+            self._producers.record(header, base_offset, now_ms)
+        return AppendResult(0, base_offset, append_time_ms, self.log_start_offset)
 
+    def append_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        is_commit: bool,
+        coordinator_epoch: int,
+        now_ms: int,
+        transaction_version: int = 0,
+    ) -> AppendResult:
+        """Append the end of a producer's transaction, as the leader, on behalf of its coordinator.
+
+        Disk trouble is answered with KAFKA_STORAGE_ERROR, never raised.
+        """
+        if self.is_offline is not None:
+            return AppendResult(_STORAGE_ERROR, -1, -1, self.log_start_offset, str(self.is_offline))
+        verdict = self._producers.check_marker(
+            producer_id, producer_epoch, coordinator_epoch, transaction_version
+        )
+        if verdict is not None:
+            return self._answer(verdict)
+        marker = TransactionMarker(is_commit, coordinator_epoch)
+        batch = build_marker_batch(
+            marker, producer_id=producer_id, producer_epoch=producer_epoch, timestamp=now_ms
+        )
+        if self._settings.message_timestamp_type == "LogAppendTime":
+            patch_log_append_time(batch, 0, now_ms)
+        header = read_header(batch)
+        failure = self._write(batch, 0, len(batch), header, now_ms)
+        if failure is not None:
+            return failure
+        offset = self.log_end_offset - 1
+        aborted = self._producers.record_marker(header, marker, offset, now_ms)
+        if aborted is not None:
+            self._chain.active.transaction_index.append(aborted)
+        return AppendResult(0, offset, -1, self.log_start_offset)
+
+    def _write(
+        self, buffer: WritableBuffer, start: int, end: int, header: BatchHeader, now_ms: int
+    ) -> AppendResult | None:
+        """Write an admitted batch at the log end; give None, or why it is not there."""
         size = end - start
         base_offset = self.log_end_offset
         last_offset = base_offset + header.last_offset_delta
@@ -257,8 +330,6 @@ class PartitionLog:
         except OSError as error:
             return self._undo_append(segment, error)
         segment.note_batch(size, last_offset, max_timestamp, self._index_interval_bytes)
-        if is_idempotent:
-            self._producers.record(header, base_offset, now_ms)
         self.log_end_offset = end_offset = last_offset + 1
         if self.follows_log_end:
             self.high_watermark = end_offset
@@ -266,7 +337,7 @@ class PartitionLog:
             self._begin_ageing(segment, now_ms)
         if end_offset - self._sync.flushed_offset >= self._flush_messages:
             self._context.request_sync(self)
-        return AppendResult(0, base_offset, append_time_ms, self.log_start_offset)
+        return None
 
     def _answer(self, verdict: SequenceVerdict) -> AppendResult:
         again = verdict.duplicate_of
@@ -327,9 +398,7 @@ class PartitionLog:
         context = self._context
         segment = self._create_segment(self.log_end_offset, now_ms)
         self._chain.add(segment)
-        self._sync.note_indexes(
-            self.log_end_offset, sealed.offset_index.path, sealed.time_index.path, snapshot
-        )
+        self._sync.note_indexes(self.log_end_offset, *sealed.index_paths(), snapshot)
         self._snapshot_place = (segment, 0)
         self._roll_after = _NEVER
         context.request_sync(self)
@@ -370,10 +439,11 @@ class PartitionLog:
 
         Nothing above the high watermark is given out, nor above the last stable offset if only
         committed data is wanted. With `must_return_one_batch` a first batch larger than `max_bytes` is
-        given all the same. Disk trouble is answered with KAFKA_STORAGE_ERROR, never raised.
+        given all the same. With committed data come the aborted transactions that are to be skipped in it.
+        Disk trouble is answered with KAFKA_STORAGE_ERROR, never raised.
         """
         high_watermark = self.high_watermark
-        stable = high_watermark if self._producers.first_open_transaction < 0 else self.last_stable_offset
+        stable = self.last_stable_offset if self._producers.transactions else high_watermark
         limit = stable if read_committed else high_watermark
         aborted: list[tuple[int, int]] | None = [] if read_committed else None
         start = self.log_start_offset
@@ -386,9 +456,17 @@ class PartitionLog:
             if offset >= limit:
                 return _unreadable(_STORAGE_ERROR)
         try:
-            records = self._chain.slice(
+            found = self._chain.slice(
                 offset, limit, self.log_end_offset, max_bytes, must_return_one_batch=must_return_one_batch
             )
+            if found is None:
+                return ReadResult(0, None, high_watermark, stable, start, aborted)
+            records, end_offset = found
+            if read_committed:
+                aborted = [
+                    (each.producer_id, each.first_offset)
+                    for each in aborted_between(self._chain.from_offset(offset), offset, end_offset)
+                ]
         except (OSError, StorageError) as error:
             logger.error("%s: cannot read at offset %d: %s", self.topic_partition, offset, error)
             return _unreadable(_STORAGE_ERROR)
@@ -452,7 +530,11 @@ class PartitionLog:
                 self._cut(max(offset, 0), now_ms)
                 self._snapshots.drop_after(self.log_end_offset)
                 self._producers = rebuild_producers(
-                    list(self._chain), self._snapshots, self.log_end_offset, now_ms
+                    list(self._chain),
+                    self._snapshots,
+                    self.log_end_offset,
+                    now_ms,
+                    self.high_watermark,
                 )
             except OSError as error:
                 raise self._failed(error, "cannot truncate") from error
@@ -471,7 +553,7 @@ class PartitionLog:
             self._discard(chain.drop_after(number), now_ms)
             offset = header.base_offset
             segment.cut(position, offset)
-            self._sync.note_paths(segment.log_path, segment.offset_index.path, segment.time_index.path)
+            self._sync.note_paths(segment.log_path, *segment.index_paths())
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
@@ -678,7 +760,10 @@ class PartitionLog:
 
     def _note_saved_indexes(self) -> None:
         active = self._chain.active
-        self._sync.note_indexes(self.log_end_offset, active.offset_index.path, active.time_index.path)
+        self._sync.note_indexes(self.log_end_offset, *active.index_paths())
+        if not active.transaction_index.is_empty:
+            # Its file may be new.
+            self._sync.note_directories(self.path)
         self._indexed_place = (active, active.size)
 
     def _write_snapshot(self) -> None:

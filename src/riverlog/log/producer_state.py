@@ -7,6 +7,7 @@ requests in flight, so a batch that is retried is among them or was never append
                       | 25-29      -> OUT_OF_ORDER_SEQUENCE_NUMBER, 20-24 is missing
     a new epoch starts at sequence 0; an older epoch is a zombie: INVALID_PRODUCER_EPOCH
     a producer that is unknown (expired, or all it wrote is gone) may start anywhere
+    a transaction marker in a new epoch begins that epoch: the next batch starts at sequence 0
 
 `check` decides and changes nothing; `record` is called once the batch is in the file, and again for each
 batch when the state is rebuilt from the log. Pure: no clock, no files.
@@ -29,6 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from crc32c import crc32c
 
 from riverlog.errors import StorageError
+from riverlog.log.open_transactions import OpenTransactions
+from riverlog.log.transaction_index import AbortedTransaction
 from riverlog.protocol.batches import TRANSACTIONAL_BIT
 from riverlog.protocol.error_codes import ErrorCode
 
@@ -43,6 +46,9 @@ BATCHES_REMEMBERED = 5
 
 PRODUCERS_MAX = 200_000
 """Producers remembered for one partition; beyond that those silent for longest are forgotten."""
+
+FIRST_VERSION_WITH_EPOCH_PER_END = 2
+"""Of `transaction.version`."""
 
 SEQUENCE_MAX = 2**31 - 1
 SNAPSHOT_VERSION = 1
@@ -98,13 +104,12 @@ class Producer:
 class ProducerState:
     """All producers of one partition."""
 
-    __slots__ = ("_open_transactions", "_producers", "_producers_max")
+    __slots__ = ("_producers", "_producers_max", "transactions")
 
     def __init__(self, producers_max: int = PRODUCERS_MAX) -> None:
         self._producers: dict[int, Producer] = {}
         self._producers_max = producers_max
-        # Producer id to the first offset of its open transaction.
-        self._open_transactions: dict[int, int] = {}
+        self.transactions = OpenTransactions()
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -116,28 +121,22 @@ class ProducerState:
         """Give what is known of one producer."""
         return self._producers.get(producer_id)
 
-    @property
-    def first_open_transaction(self) -> int:
-        """The offset where the oldest undecided transaction begins, -1 if there is none."""
-        return min(self._open_transactions.values()) if self._open_transactions else _NONE
-
     def check(self, header: BatchHeader) -> SequenceVerdict | None:
-        """Judge a client's batch; None means: append it."""
+        """Judge a batch of data; None means: append it.
+
+        One without a sequence is a coordinator's own: its epoch counts, its place among others does not.
+        """
         producer = self._producers.get(header.producer_id)
         if producer is None:
             return None
         epoch = producer.epoch
         sequence = header.base_sequence
         if header.producer_epoch == epoch:
-            if sequence != (producer.last_sequence + 1) & SEQUENCE_MAX:
+            if sequence != (producer.last_sequence + 1) & SEQUENCE_MAX and sequence >= 0:
                 return _out_of_sequence(producer, header)
         elif header.producer_epoch < epoch:
-            return SequenceVerdict(
-                ErrorCode.INVALID_PRODUCER_EPOCH,
-                f"producer {header.producer_id} has moved on from epoch {header.producer_epoch} to {epoch}",
-                None,
-            )
-        elif sequence:
+            return _stale_epoch(producer, header.producer_epoch)
+        elif sequence > 0:
             return SequenceVerdict(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
                 f"a new epoch of producer {header.producer_id} starts at sequence 0, not at {sequence}",
@@ -147,6 +146,32 @@ class ProducerState:
             return SequenceVerdict(
                 ErrorCode.INVALID_TXN_STATE,
                 f"producer {header.producer_id} has an open transaction, the batch is not part of one",
+                None,
+            )
+        return None
+
+    def check_marker(
+        self, producer_id: int, producer_epoch: int, coordinator_epoch: int, transaction_version: int
+    ) -> SequenceVerdict | None:
+        """Judge the end of a transaction; None means: append it.
+
+        From version 2 on a coordinator raises the producer's epoch before each end (KIP-890). So an end in
+        the epoch of the open transaction's own records is a late one, of an earlier transaction. Where
+        none is open it is the same end again: that does no harm.
+        """
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            return None
+        is_late = transaction_version >= FIRST_VERSION_WITH_EPOCH_PER_END and (
+            producer_epoch == producer.epoch and producer.open_transaction_offset >= 0
+        )
+        if producer_epoch < producer.epoch or is_late:
+            return _stale_epoch(producer, producer_epoch)
+        if coordinator_epoch < producer.coordinator_epoch:
+            return SequenceVerdict(
+                ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                f"producer {producer_id} is coordinated in epoch {producer.coordinator_epoch},"
+                f" no longer in {coordinator_epoch}",
                 None,
             )
         return None
@@ -175,10 +200,15 @@ class ProducerState:
         producer.last_timestamp = timestamp
         if header.attributes & TRANSACTIONAL_BIT and producer.open_transaction_offset < 0:
             producer.open_transaction_offset = base_offset
-            self._open_transactions[producer_id] = base_offset
+            self.transactions.begin(producer_id, base_offset)
 
-    def record_marker(self, header: BatchHeader, marker: TransactionMarker, timestamp: int) -> None:
-        """Take in the end of a transaction that is in the file now."""
+    def record_marker(
+        self, header: BatchHeader, marker: TransactionMarker, offset: int, timestamp: int
+    ) -> AbortedTransaction | None:
+        """Take in the end of a transaction that is in the file now; give what it aborts.
+
+        A transaction without any record here has no bearing on readers, however it ended.
+        """
         producer = self._producers.get(header.producer_id)
         if producer is None:
             producer = self._add(header.producer_id, header.producer_epoch)
@@ -187,9 +217,18 @@ class ProducerState:
             producer.batches = []
             producer.last_sequence = _NONE
         producer.coordinator_epoch = max(producer.coordinator_epoch, marker.coordinator_epoch)
-        producer.open_transaction_offset = _NONE
         producer.last_timestamp = timestamp
-        self._open_transactions.pop(header.producer_id, None)
+        first_offset = producer.open_transaction_offset
+        if first_offset < 0:
+            return None
+        producer.open_transaction_offset = _NONE
+        transactions = self.transactions
+        transactions.decide(first_offset, offset)
+        if marker.is_commit:
+            return None
+        first_undecided = transactions.first_undecided
+        last_stable_offset = offset + 1 if first_undecided < 0 else first_undecided
+        return AbortedTransaction(producer.producer_id, first_offset, offset, last_stable_offset)
 
     def was_active_since(self, time_ms: int) -> bool:
         """Say whether any producer appended something at `time_ms` or later."""
@@ -256,6 +295,7 @@ class ProducerState:
         return state
 
     def _load(self, entries: Iterable[tuple[int, ...]]) -> None:
+        begun = []
         for producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, open_offset in entries:
             producer = self._add(producer_id, epoch)
             producer.last_sequence = sequence
@@ -263,12 +303,14 @@ class ProducerState:
             producer.coordinator_epoch = coordinator_epoch
             producer.open_transaction_offset = open_offset
             if open_offset >= 0:
-                self._open_transactions[producer_id] = open_offset
+                begun.append((open_offset, producer_id))
             if offset >= 0:
                 first_sequence = (sequence - delta) & SEQUENCE_MAX if sequence >= 0 else _NONE
                 producer.batches.append(
                     AppendedBatch(first_sequence, sequence, offset - delta, offset, timestamp)
                 )
+        for open_offset, producer_id in sorted(begun):
+            self.transactions.begin(producer_id, open_offset)
 
     def _add(self, producer_id: int, epoch: int) -> Producer:
         if len(self._producers) >= self._producers_max:
@@ -282,6 +324,16 @@ class ProducerState:
         idle.sort(key=lambda producer: producer.last_timestamp)
         for producer in idle[: max(self._producers_max // 10, 1)]:
             del self._producers[producer.producer_id]
+
+
+def _stale_epoch(producer: Producer, epoch: int) -> SequenceVerdict:
+    return SequenceVerdict(
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        f"producer {producer.producer_id} has moved on from epoch {epoch}, to {producer.epoch}"
+        if epoch < producer.epoch
+        else f"producer {producer.producer_id} is in epoch {epoch}: its transaction ends in a later one",
+        None,
+    )
 
 
 def _out_of_sequence(producer: Producer, header: BatchHeader) -> SequenceVerdict:

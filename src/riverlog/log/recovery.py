@@ -109,7 +109,9 @@ def _take_good_batches(
             if not next_offset <= header.base_offset <= last_offset <= last_offset_max:
                 return next_offset, f"offset {header.base_offset} stands where {next_offset} is next"
             if header.attributes & CONTROL_BIT:
-                replay.take_control(header, run.buffer[at : at + header.size])
+                aborted = replay.take_control(header, run.buffer[at : at + header.size])
+                if aborted is not None:
+                    segment.transaction_index.append(aborted)
             else:
                 replay.take(header)
             segment.note_batch(header.size, last_offset, header.max_timestamp, index_interval_bytes)

@@ -1,8 +1,9 @@
-"""One segment of a partition: a `.log` file of batches with its two indexes.
+"""One segment of a partition: a `.log` file of batches with its indexes.
 
     00000000000000000120.log   [120..124][125..131][132..132]...   base offset 120
     00000000000000000120.index      125..131 begins at 311
     00000000000000000120.timeindex  up to 131 the largest timestamp is ...
+    00000000000000000120.txnindex   132 aborts what producer 7 wrote from 118 on
 
 Only the newest segment of a partition, the active one, grows. The others are sealed: they are read, and
 deleted one day. A sealed segment that nobody reads holds no descriptor and no index in memory.
@@ -22,6 +23,7 @@ from riverlog.log.disk import CREATE
 from riverlog.log.header_walk import walk_headers
 from riverlog.log.offset_index import OffsetIndex
 from riverlog.log.time_index import TimeIndex
+from riverlog.log.transaction_index import TransactionIndex
 from riverlog.types import NO_TIMESTAMP
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Segment:
         "path",
         "size",
         "time_index",
+        "transaction_index",
     )
 
     def __init__(
@@ -91,6 +94,9 @@ class Segment:
         self._largest_timestamp_offset = base_offset
         self.offset_index = OffsetIndex(disk, self.path + names.OFFSET_INDEX, base_offset, is_new=is_new)
         self.time_index = TimeIndex(disk, self.path + names.TIME_INDEX, base_offset, is_new=is_new)
+        self.transaction_index = TransactionIndex(
+            disk, self.path + names.TRANSACTION_INDEX, base_offset, is_new=is_new
+        )
 
     @classmethod
     def create(
@@ -101,6 +107,8 @@ class Segment:
         try:
             disk.ftruncate(open_files.open(segment, CREATE).fd, 0)
             segment.save_indexes()
+            if segment.transaction_index.exists():
+                disk.unlink(segment.transaction_index.path)
         except OSError:
             # Half a segment must not be found by the next start, beside one that went on growing instead.
             segment.close()
@@ -172,6 +180,7 @@ class Segment:
         """Bring all index entries to their files. Raises OSError."""
         self.offset_index.save()
         self.time_index.save()
+        self.transaction_index.save()
 
     # Finding
 
@@ -212,8 +221,15 @@ class Segment:
             raise CorruptBatch("the segment ends inside a batch", path=self.log_path, position=position)
         return data
 
+    def index_paths(self) -> list[str]:
+        """Name the files of its indexes, as far as there is anything in them. Raises OSError."""
+        paths = [self.offset_index.path, self.time_index.path]
+        if not self.transaction_index.is_empty or self.transaction_index.exists():
+            paths.append(self.transaction_index.path)
+        return paths
+
     def has_indexes(self) -> bool:
-        """Say whether both index files are there. Raises OSError."""
+        """Say whether the index files that every segment has are there. Raises OSError."""
         return self.offset_index.exists() and self.time_index.exists()
 
     def newest_ms(self) -> int:
@@ -240,6 +256,7 @@ class Segment:
         self.size = position
         self.offset_index.truncate_to(end_offset)
         self.time_index.truncate_to(end_offset)
+        self.transaction_index.truncate_to(end_offset)
         self.save_indexes()
         self.resume()
 
@@ -247,16 +264,17 @@ class Segment:
         """Forget what is known from the last index entry below `offset` on.
 
         Gives the position and base offset of the batch there. Recovery goes on from it, with
-        `note_batch` for each batch that is still good. An index that does not fit the log is
-        forgotten as a whole. Raises OSError.
+        `note_batch` for each batch that is still good, and notes again what those abort. An index that
+        does not fit the log is forgotten as a whole. Raises OSError.
         """
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
-        place = self._trusted_place(offset)
+        place = self._trusted_place(offset) if self.transaction_index.is_sound() else None
         if place is None:
             self.offset_index.clear()
             self.time_index.clear()
             place = 0, self.base_offset
+        self.transaction_index.truncate_to(place[1])
         self._largest_timestamp, self._largest_timestamp_offset = self.time_index.last_time()
         self.first_timestamp = self._read_first_timestamp()
         self.size = place[0]
@@ -265,7 +283,10 @@ class Segment:
         return place
 
     def rebuild_indexes(self, index_interval_bytes: int = INDEX_INTERVAL_BYTES) -> None:
-        """Build both indexes again from the headers of the log. Raises OSError, CorruptBatch."""
+        """Build both indexes of all batches again, from the headers of the log.
+
+        What was aborted does not follow from headers: see `replay`. Raises OSError, CorruptBatch.
+        """
         size, self.size = self.size, 0
         try:
             self.offset_index.clear()
@@ -338,6 +359,8 @@ class Segment:
             end_offset = header.next_offset
         if start:
             self.first_timestamp = self._read_first_timestamp()
+        # A crash can leave it ahead of the log.
+        self.transaction_index.truncate_to(end_offset)
         return end_offset
 
     def _check_position(self, position: int) -> None:

@@ -60,11 +60,12 @@ class SegmentChain:
 
     def slice(
         self, offset: int, limit: int, log_end_offset: int, max_bytes: int, *, must_return_one_batch: bool
-    ) -> FileSlice | None:
+    ) -> tuple[FileSlice, int] | None:
         """Give whole batches from the one that holds `offset` on, up to `limit`, in one segment.
 
-        `limit` is a batch's beginning or the log end. None where `max_bytes` does not suffice for the
-        first batch, unless that must be returned in any case.
+        Beside them stands the offset where they end. `limit` is a batch's beginning or the log end.
+        None where `max_bytes` does not suffice for the first batch, unless that must be returned in any
+        case.
         """
         places = self._places
         place = places.get(offset)
@@ -91,11 +92,16 @@ class SegmentChain:
             return None
         elif segment is not self.active or limit != log_end_offset:
             # A sealed segment's end, or a limit inside of one: the next read looks for itself.
-            return FileSlice(segment.open(), position, length)
+            return FileSlice(segment.open(), position, length), min(limit, self._end_of(segment, limit))
         places[next_offset] = (segment, position + length)
         if len(places) > PLACES_MAX:
             del places[next(iter(places))]
-        return FileSlice(segment.file or segment.open(), position, length)
+        return FileSlice(segment.file or segment.open(), position, length), next_offset
+
+    def from_offset(self, offset: int) -> list[Segment]:
+        """Give the segments from the one that would hold `offset` on."""
+        number = self._number_holding(offset)
+        return self._segments[number:] if number else self._segments
 
     def find_timestamp(self, timestamp: int, start_offset: int) -> tuple[Segment, int, BatchHeader] | None:
         """Find the first batch from `start_offset` on with a record of at least `timestamp`."""
@@ -169,6 +175,11 @@ class SegmentChain:
         if offset >= self.active.base_offset:
             return len(self._segments) - 1
         return max(bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1, 0)
+
+    def _end_of(self, segment: Segment, log_end_offset: int) -> int:
+        if segment is self.active:
+            return log_end_offset
+        return self.end_offset_of(self._number_holding(segment.base_offset), log_end_offset)
 
     def _find_place(self, offset: int) -> tuple[Segment, int] | None:
         number = self._number_holding(offset)

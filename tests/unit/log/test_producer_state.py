@@ -153,11 +153,11 @@ def test_the_limit_forgets_those_that_were_silent_for_longest() -> None:
 def test_the_oldest_open_transaction_counts_until_its_end_is_written() -> None:
     made = state(header(0, is_transactional=True), start=40)
     made.record(header(0, producer_id=8, is_transactional=True), 50, 1000)
-    assert made.first_open_transaction == 40
+    assert made.transactions.first_undecided == 40
 
-    made.record_marker(header(-1, count=1), TransactionMarker(is_commit=True, coordinator_epoch=3), 2000)
+    made.record_marker(header(-1, count=1), TransactionMarker(is_commit=True, coordinator_epoch=3), 55, 2000)
 
-    assert made.first_open_transaction == 50
+    assert made.transactions.first_undecided == 50
     producer = made.get(PID)
     assert producer is not None
     assert producer.coordinator_epoch == 3
@@ -172,7 +172,7 @@ def test_data_outside_of_an_open_transaction_is_refused() -> None:
 def test_a_marker_of_a_newer_epoch_lets_the_next_batch_start_at_zero() -> None:
     made = state(header(0, is_transactional=True))
 
-    made.record_marker(header(-1, epoch=1), TransactionMarker(is_commit=False, coordinator_epoch=0), 2000)
+    made.record_marker(header(-1, epoch=1), TransactionMarker(is_commit=False, coordinator_epoch=0), 5, 2000)
 
     assert made.check(header(0, epoch=1)) is None
     assert error(made, header(5, epoch=0)) == ErrorCode.INVALID_PRODUCER_EPOCH
@@ -194,7 +194,7 @@ def test_a_snapshot_brings_back_epoch_sequence_and_last_batch() -> None:
 def test_a_snapshot_brings_back_open_transactions() -> None:
     made = state(header(0, is_transactional=True), start=40)
 
-    assert ProducerState.decode(made.encode(), "path").first_open_transaction == 40
+    assert ProducerState.decode(made.encode(), "path").transactions.first_undecided == 40
 
 
 KAFKA_SNAPSHOT = bytes.fromhex(

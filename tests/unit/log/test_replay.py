@@ -36,7 +36,7 @@ def test_the_epochs_of_batches_are_taken_in(tmp_path: Path) -> None:
 def test_the_end_of_a_transaction_is_read_from_the_control_batch() -> None:
     made = Replay(ProducerState(), LeaderEpochs(), NOW)
     made.take(read_header(batch(producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)))
-    assert made.producers.first_open_transaction == 0
+    assert made.producers.transactions.first_undecided == 0
     marker = build_marker_batch(
         TransactionMarker(is_commit=True, coordinator_epoch=4),
         producer_id=9,
@@ -48,7 +48,7 @@ def test_the_end_of_a_transaction_is_read_from_the_control_batch() -> None:
 
     made.take_control(read_header(marker), marker)
 
-    assert made.producers.first_open_transaction == -1
+    assert made.producers.transactions.first_undecided == -1
     assert made.epochs.latest == 1
 
 

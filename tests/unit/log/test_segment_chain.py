@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from riverlog.log.open_files import FileSlice
 from riverlog.log.segment_chain import PLACES_MAX, SegmentChain
 from riverlog.protocol.batches import read_header
 from tests.batch_builders import batch
@@ -20,32 +21,33 @@ def chain(directory: Path, disk: FaultyDisk | None = None) -> SegmentChain:
     return log._chain
 
 
-def base_of(part: object) -> int:
-    return read_header(part.read()).base_offset  # type: ignore[attr-defined]
+def base_of(found: tuple[FileSlice, int] | None) -> int:
+    assert found is not None
+    return read_header(found[0].read()).base_offset
 
 
 @pytest.mark.parametrize("offset", range(END))
 def test_a_slice_begins_with_the_batch_that_holds_the_offset(tmp_path: Path, offset: int) -> None:
-    part = chain(tmp_path).slice(offset, END, END, SIZE, must_return_one_batch=True)
+    found = chain(tmp_path).slice(offset, END, END, SIZE, must_return_one_batch=True)
 
-    assert base_of(part) == offset // 3 * 3
+    assert base_of(found) == offset // 3 * 3
 
 
 def test_a_slice_ends_with_its_segment(tmp_path: Path) -> None:
     made = chain(tmp_path)
 
-    part = made.slice(3, END, END, 10**6, must_return_one_batch=True)
+    found = made.slice(3, END, END, 10**6, must_return_one_batch=True)
 
-    assert part is not None
-    assert part.length == 2 * SIZE
+    assert found is not None
+    assert (found[0].length, found[1]) == (2 * SIZE, 9)
 
 
 @pytest.mark.parametrize("limit", [3, 6, 9, 12, 27])
 def test_a_slice_ends_before_the_limit(tmp_path: Path, limit: int) -> None:
-    part = chain(tmp_path).slice(limit - 1, limit, END, 10**6, must_return_one_batch=True)
+    found = chain(tmp_path).slice(limit - 1, limit, END, 10**6, must_return_one_batch=True)
 
-    assert part is not None
-    assert part.length == SIZE
+    assert found is not None
+    assert (found[0].length, found[1]) == (SIZE, limit)
 
 
 def test_the_place_where_a_read_ended_is_remembered_only_so_long_as_it_is_right(tmp_path: Path) -> None:
@@ -54,8 +56,8 @@ def test_the_place_where_a_read_ended_is_remembered_only_so_long_as_it_is_right(
     made.slice(0, END, END, SIZE, must_return_one_batch=True)
     disk.calls.clear()
 
-    part = made.slice(3, END, END, SIZE * 2, must_return_one_batch=True)
-    assert base_of(part) == 3
+    found = made.slice(3, END, END, SIZE * 2, must_return_one_batch=True)
+    assert base_of(found) == 3
     assert disk.calls["pread"] == 0
     dropped = made.drop_first(1)
 
