@@ -206,10 +206,6 @@ class PartitionLog:
         """Give what is remembered of each idempotent producer, to look at."""
         return self._producers
 
-    def producer(self, producer_id: int) -> Producer | None:
-        """Give what is remembered of one idempotent producer, to look at."""
-        return self._producers.get(producer_id)
-
     def open_transaction_of(self, producer_id: int) -> int:
         """Give the first offset of a producer's open transaction, -1 if it has none here."""
         producer = self._producers.get(producer_id)

@@ -44,6 +44,7 @@ from riverlog.broker.apis import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    write_txn_markers,
 )
 from riverlog.broker.handler import Handler, RawHandler
 
@@ -58,6 +59,7 @@ HANDLERS: Final[tuple[Handler | RawHandler, ...]] = (
     delete_records.HANDLER,
     init_producer_id.HANDLER,
     offset_for_leader_epoch.HANDLER,
+    write_txn_markers.HANDLER,
     offset_delete.HANDLER,
     delete_groups.HANDLER,
     list_groups.HANDLER,
