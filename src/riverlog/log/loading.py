@@ -4,7 +4,7 @@
    indexes without a log.
 2. Find the log's end. After a clean stop it is behind the last index entry; after a crash everything from
    the recovery point on is read and checked (see `recovery`).
-3. Rebuild the producers from a snapshot and the batches behind it.
+3. Rebuild the producers from a snapshot and the batches behind it, and transaction indexes that are damaged.
 
 Files that have no meaning here are left alone.
 """
@@ -25,7 +25,7 @@ from riverlog.log.partition_log import PartitionLog, discard_segment
 from riverlog.log.producer_snapshots import ProducerSnapshots
 from riverlog.log.producer_state import ProducerState
 from riverlog.log.recovery import Recovered, recover_segments, start_segment
-from riverlog.log.replay import Replay, rebuild_producers
+from riverlog.log.replay import Replay, rebuild_producers, rebuild_transaction_indexes
 from riverlog.log.segment import Segment
 
 if TYPE_CHECKING:
@@ -170,6 +170,7 @@ class _Loader:
             segments = [self._new_segment(log_start_offset)]
             epochs, producers = LeaderEpochs(), ProducerState()
             end_offset = recovery_point = log_start_offset
+        self._mend_transaction_indexes(segments, files, snapshots)
         snapshots.drop_after(end_offset)
         snapshots.drop_oldest()
         epochs.truncate_to(end_offset)
@@ -255,6 +256,20 @@ class _Loader:
         )
         return recovered, producers
 
+    def _mend_transaction_indexes(
+        self, segments: list[Segment], files: PartitionFiles, snapshots: ProducerSnapshots
+    ) -> None:
+        """Find out again what was aborted where that is damaged, or where a segment had lost its indexes."""
+        damaged = {
+            segment
+            for segment in segments
+            if segment.base_offset in files.logs - files.complete_indexes
+            or (segment.base_offset in files.transaction_indexes and not segment.transaction_index.is_sound())
+        }
+        if damaged:
+            logger.warning("%s: building the transaction indexes of %s", self._partition, damaged)
+            rebuild_transaction_indexes(segments, damaged, snapshots, self._now_ms)
+
     def _read_epochs(self, files: PartitionFiles) -> LeaderEpochs:
         if names.LEADER_EPOCHS not in files.others:
             return LeaderEpochs()
@@ -295,7 +310,8 @@ class PartitionFiles(NamedTuple):
 
     logs: set[int]
     complete_indexes: set[int]
-    """Base offsets of the segments that have both indexes."""
+    """Base offsets of the segments that have both of the indexes that every segment has."""
+    transaction_indexes: set[int]
     snapshots: set[int]
     others: set[str]
 
@@ -314,6 +330,7 @@ class PartitionFiles(NamedTuple):
         return cls(
             by_suffix.get(names.LOG, none),
             by_suffix.get(names.OFFSET_INDEX, none) & by_suffix.get(names.TIME_INDEX, none),
+            by_suffix.get(names.TRANSACTION_INDEX, none),
             by_suffix.get(names.SNAPSHOT, none),
             others,
         )
