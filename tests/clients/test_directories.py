@@ -22,6 +22,7 @@ import pytest
 from bench.peer import KafkaBroker
 from tests import kafka_jars
 from tests.live_broker import LiveBroker
+from tests.log_builders import append, new_log
 
 from .drivers import CODECS, Message, Stored
 from .drivers.kafka_python import KafkaPython
@@ -130,6 +131,25 @@ def test_kafka_reads_riverlog_s_producer_snapshots(by_riverlog: Written) -> None
     latest = dumped.split("Dumping ")[-1]
     assert len(set(re.findall(r"producerId: (\d+)", latest))) == 10
     assert "Exception" not in dumped
+
+
+def test_kafka_s_dump_log_reads_riverlog_s_transactions(kafka_jars_present: Path, tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    for producer_id, is_commit in ((7, False), (8, True), (9, False)):
+        append(log, producer_id=producer_id, producer_epoch=0, base_sequence=0, is_transactional=True)
+        log.append_marker(producer_id, 1, is_commit=is_commit, coordinator_epoch=4, now_ms=T0)
+    log.save()
+    (segment,) = Path(log.path).glob("*.log")
+
+    batches = kafka_jars.tool("kafka-dump-log", "--deep-iteration", "--files", str(segment))
+    index = kafka_jars.tool("kafka-dump-log", "--files", str(segment.with_suffix(".txnindex")))
+
+    markers = re.findall(r"endTxnMarker: (\w+) coordinatorEpoch: (\d+)", batches)
+    assert markers == [("ABORT", "4"), ("COMMIT", "4"), ("ABORT", "4")]
+    aborted = re.findall(
+        r"producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)", index
+    )
+    assert aborted == [("7", "0", "3", "4"), ("9", "8", "11", "12")]
 
 
 class Peer(NamedTuple):
