@@ -45,6 +45,7 @@ class Peer:
     listener_name = "PLAINTEXT"
     software_name = ""
     software_version = ""
+    produce_shape = None
 
     def __init__(self) -> None:
         self.closed_because = ""

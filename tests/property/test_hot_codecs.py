@@ -1,10 +1,11 @@
 """The codecs of Produce and Fetch that were written by hand, against the compiled ones, in every version."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
-from riverlog.protocol import codec, fetch, headers, messages, produce, wire
+from riverlog.protocol import codec, fetch, headers, messages, produce, produce_shape, wire
 from tests.property.random_messages import MessageBuilder, versions_of
 
 EXAMPLES_PER_VERSION = 25
@@ -166,3 +167,31 @@ def test_a_produce_request_is_read_behind_its_header(version: int) -> None:
     request = produce.read_produce(header.api_version, frame, header.body_start, len(frame))
 
     assert request.acks == message.acks
+
+
+@pytest.mark.parametrize("seed", range(EXAMPLES_PER_VERSION))
+@pytest.mark.parametrize("version", range(produce_shape.FIRST_VERSION, 14))
+def test_what_is_recognised_by_its_shape_reads_the_same_field_by_field(version: int, seed: int) -> None:
+    random = Random(seed)
+    partition = messages.PartitionProduceData(index=seed, records=random.randbytes(61 + 40 * seed))
+    topic = messages.TopicProduceData(name="t", topic_id=bytes(16), partition_data=[partition])
+    message = messages.ProduceRequest(acks=seed % 2, timeout_ms=seed, topic_data=[topic])
+    frame = bytearray(wire.write_request(0, version, seed, "client", message)[4:])
+    body_start = headers.read_request_header(frame, 0, len(frame)).body_start
+    shape = produce_shape.shape_of(
+        version, frame, 0, produce.read_produce(version, frame, body_start, len(frame))
+    )
+    assert shape is not None
+
+    for _ in range(300):
+        changed = bytearray(frame)
+        for _ in range(random.randint(0, 2)):
+            changed[random.randrange(len(changed))] = random.choice((0, 1, 127, 128, 255))
+        alike = shape.match(changed, 0, len(changed))
+        if alike is None:
+            continue
+        header = headers.read_request_header(changed, 0, len(changed))
+        read = produce.read_produce(version, changed, header.body_start, len(changed))
+        assert alike == (header.correlation_id, *read.partitions[0][1:])
+        assert (header.api_version, read.transactional_id, read.acks) == (version, None, shape.acks)
+        assert [each[0] for each in read.partitions] == [shape.topic]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from riverlog.broker.handler import Reply
     from riverlog.broker.request_memory import RequestMemory
     from riverlog.log import FileSlice
+    from riverlog.protocol.produce_shape import ProduceShape
 
 PIPELINED_MAX = 1000
 """Replies a connection may have outstanding before its next request waits."""
@@ -100,6 +101,7 @@ class Connection:
         "listener_name",
         "peer_host",
         "peer_name",
+        "produce_shape",
         "software_name",
         "software_version",
     )
@@ -128,6 +130,7 @@ class Connection:
         self.peer_host = peer_name.rpartition(":")[0]
         self.software_name = ""
         self.software_version = ""
+        self.produce_shape: ProduceShape | None = None
 
         self._frame: bytearray | None = None
         """The frame that is arriving in pieces: `_filled` of its `_needed` bytes are here."""

@@ -13,6 +13,7 @@ import struct
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from riverlog.broker.apis.produce import answer_alike
 from riverlog.broker.handler import Context, Handler, Parked, RawHandler
 from riverlog.errors import RemoteProtocolError
 from riverlog.protocol.error_codes import ErrorCode
@@ -54,6 +55,11 @@ class Dispatcher:
         self, connection: Connection, buffer: bytearray | memoryview, start: int, end: int
     ) -> Reply | Parked | None:
         """Answer the request in `buffer[start:end]`; raise RemoteProtocolError if its bytes are not one."""
+        shape = connection.produce_shape
+        if shape is not None:
+            alike = shape.match(buffer, start, end)
+            if alike is not None:
+                return answer_alike(self._broker, shape, alike, buffer)
         api_key, api_version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(buffer, start)
         handler = self._handlers.get(api_key)
         if handler is None or not handler.min_version <= api_version <= handler.max_version:
@@ -64,7 +70,7 @@ class Dispatcher:
                 f"request.without.records.max.bytes={self._bytes_max}"
             )
         header = read_request_header(buffer, start, end)
-        context = Context(api_key, api_version, correlation_id, header.client_id, connection)
+        context = Context(api_key, api_version, correlation_id, header.client_id, connection, start)
         if isinstance(handler, RawHandler):
             return handler.answer(self._broker, context, buffer, header.body_start, end)
         request = read_request(api_key, api_version, buffer, header.body_start, end)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from riverlog.broker.broker import Broker
     from riverlog.log import FileSlice
+    from riverlog.protocol.produce_shape import ProduceShape
 
     Reply: TypeAlias = bytes | list[bytes | FileSlice]
     """A complete response frame: bytes, or bytes with runs of segment files between them."""
@@ -25,21 +26,31 @@ class Peer(Protocol):
     listener_name: str
     software_name: str
     software_version: str
+    produce_shape: ProduceShape | None
+    """What the last produce request looked like, to recognise the next by."""
 
 
 class Context:
     """One request's circumstances: its header, and the connection it came in on."""
 
-    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id")
+    __slots__ = ("api_key", "api_version", "client_id", "connection", "correlation_id", "request_start")
 
     def __init__(
-        self, api_key: int, api_version: int, correlation_id: int, client_id: str | None, connection: Peer
+        self,
+        api_key: int,
+        api_version: int,
+        correlation_id: int,
+        client_id: str | None,
+        connection: Peer,
+        request_start: int = 0,
     ) -> None:
         self.api_key = api_key
         self.api_version = api_version
         self.correlation_id = correlation_id
         self.client_id = client_id
         self.connection = connection
+        self.request_start = request_start
+        """Where its header begins in the buffer that a raw handler gets."""
 
 
 class Parked:

@@ -57,6 +57,7 @@ SNAPSHOT_BYTES = 32 * 1024 * 1024
 LATEST_PRODUCE_VERSION = 13
 
 _NEVER = 2**63 - 1
+_new = tuple.__new__
 _STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 _OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
 _POLICY_VIOLATION = int(ErrorCode.POLICY_VIOLATION)
@@ -254,7 +255,7 @@ class PartitionLog:
         base_offset = self.log_end_offset - header.last_offset_delta - 1
         if is_idempotent:
             self._producers.record(header, base_offset, now_ms)
-        return AppendResult(0, base_offset, append_time_ms, self.log_start_offset)
+        return _new(AppendResult, (0, base_offset, append_time_ms, self.log_start_offset, None, (), False))
 
     def append_marker(
         self,

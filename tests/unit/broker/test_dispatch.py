@@ -39,7 +39,7 @@ def metadata_request(topic: str, version: int = 12) -> bytearray:
 
 
 def dispatch(dispatcher: Dispatcher, frame: bytearray) -> Any:
-    connection: Any = SimpleNamespace(peer_name="peer")
+    connection: Any = SimpleNamespace(peer_name="peer", produce_shape=None)
     return dispatcher(connection, frame, 4, len(frame))
 
 

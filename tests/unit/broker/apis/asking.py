@@ -44,6 +44,7 @@ class AskedBroker:
             peer_name="127.0.0.1:1",
             software_name="",
             software_version="",
+            produce_shape=None,
         )
         self._correlation_ids = itertools.count(1)
         self.loop.run_until_complete(self.broker.open([(LISTENER, "127.0.0.1", PORT)]))
@@ -65,6 +66,12 @@ class AskedBroker:
         assert answered_id == correlation_id
         assert read_request_header(frame, 4, len(frame)).api_key == key
         return response
+
+    def tell(self, request: Any, version: int) -> Any:
+        """Send a request whose answer, if there is one, is given as it comes."""
+        key = KEYS[type(request).__name__.removesuffix("Request")]
+        frame = write_request(key, version, next(self._correlation_ids), "a test", request)
+        return self._dispatcher(self.connection, bytearray(frame), 4, len(frame))
 
     def topic(self, name: str, partitions: int = 1, **overrides: str) -> Topic:
         """Make a topic; underscores in the names of overrides stand for dots."""
