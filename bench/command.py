@@ -123,7 +123,7 @@ def profile(row: Row) -> int:
     RESULTS.mkdir(exist_ok=True)
     kept = RESULTS / f"profile-{row.name}.pstats"
     try:
-        sample = one_turn(row, RiverlogBroker(PAGE_CACHE, profile=kept), PROFILE_SCALE)
+        sample = one_turn(row, RiverlogBroker({**row.settings, **PAGE_CACHE}, profile=kept), PROFILE_SCALE)
     except BenchError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,7 +1,7 @@
 """Sockets to a broker: one request at a time, or many in flight at little cost.
 
-`Client` asks and waits. `pump` keeps a number of equal requests in flight on each of several connections
-without a Python-level step per request: the responses to equal requests have equal sizes, so whole runs of
+`Client` asks and waits. `pump` keeps a number of like requests in flight on each of several connections
+without a Python-level step per request: the responses to like requests have equal sizes, so whole runs of
 them are counted by their bytes and their error codes are checked by a strided slice.
 
     stream  |size..error..|size..error..|size..er      received in any pieces
@@ -12,10 +12,11 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from bench import wire
-from bench.errors import Refused, Unanswered
+from bench import wire, wire_groups
+from bench.errors import Refused, Unanswered, Unserved
 
 TIMEOUT_SECONDS = 30.0
 RECEIVE_BYTES = 1 << 16
@@ -68,9 +69,16 @@ class Client:
         """Ask for brokers and topics; None asks for all topics."""
         return wire.read_metadata(self.call(wire.metadata_request(topics, may_create=may_create)))
 
-    def create_topics(self, topics: dict[str, int]) -> None:
+    def require(self, api_key: int, version: int, name: str) -> None:
+        """Raise Unserved unless the broker serves the request at this version."""
+        served = wire.read_api_versions(self.call(wire.api_versions_request()))
+        lowest, highest = served.get(api_key, (0, -1))
+        if not lowest <= version <= highest:
+            raise Unserved(f"the broker does not serve {name} (key {api_key}) at version {version}")
+
+    def create_topics(self, topics: dict[str, int], configs: Mapping[str, str] | None = None) -> None:
         """Create topics with so many partitions each, and wait until every partition's leader serves."""
-        frame = self.call(wire.create_topics_request(topics))
+        frame = self.call(wire.create_topics_request(topics, configs))
         errors = wire.read_topic_errors(frame, has_message=True)
         if any(errors.values()):
             raise Refused(f"CreateTopics answered {errors}")
@@ -84,15 +92,34 @@ class Client:
                 time.sleep(0.01)  # named in the metadata before its log is open
         raise Unanswered(f"no leaders for {list(topics)} after {TIMEOUT_SECONDS:.0f} s")
 
+    def alter_topic(self, topic: str, configs: Mapping[str, str]) -> None:
+        """Set configurations of a topic."""
+        errors = wire.read_config_errors(self.call(wire.alter_topic_request(topic, configs)))
+        if any(errors.values()):
+            raise Refused(f"IncrementalAlterConfigs answered {errors}")
+
+    def wait_for_coordinator(self, key: str, key_type: int = wire_groups.GROUP_KEY) -> None:
+        """Wait until a group or a transactional id has a coordinator; the first to ask has its topic made."""
+        self._call_until_settled(wire_groups.find_coordinator_request(key, key_type))
+        if key_type == wire_groups.GROUP_KEY:  # it may be named before it has opened the topic
+            self._call_until_settled(wire_groups.heartbeat_request(key, wire_groups.NO_GENERATION, "nobody"))
+
+    def _call_until_settled(self, request: bytes) -> None:
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while wire_groups.read_error(self.call(request)) in wire_groups.NOT_YET:
+            if time.monotonic() > deadline:
+                raise Unanswered(f"no coordinator after {TIMEOUT_SECONDS:.0f} s")
+            time.sleep(0.02)
+
     def delete_topic(self, topic: str) -> None:
         """Delete a topic."""
         errors = wire.read_topic_errors(self.call(wire.delete_topic_request(topic)), has_message=False)
         if any(errors.values()):
             raise Refused(f"DeleteTopics answered {errors}")
 
-    def end_offset(self, topic: str, partitions: int = 1) -> int:
+    def end_offset(self, topic: str, partitions: int = 1, isolation: int = wire.READ_UNCOMMITTED) -> int:
         """Return the sum of the end offsets of a topic's partitions: how many records it ever took."""
-        return sum(wire.read_end_offsets(self.call(wire.end_offsets_request(topic, partitions))))
+        return sum(wire.read_end_offsets(self.call(wire.end_offsets_request(topic, partitions, isolation))))
 
     def produce(self, topic: str, batch: bytes, acks: int = -1) -> wire.Produced:
         """Append a batch to partition 0."""
@@ -105,46 +132,55 @@ class Client:
         self.socket.close()
 
 
-class ProduceShape(NamedTuple):
-    """What all responses to one produce request look like, counted from the first byte of the size."""
+class ResponseShape(NamedTuple):
+    """What all responses to like requests look like, counted from the first byte of the size."""
 
     response_size: int
     error_position: int
 
 
-def learn_produce_shape(client: Client, request: bytes) -> ProduceShape:
+def learn_produce_shape(client: Client, request: bytes) -> ResponseShape:
     """Send the request once and measure its response."""
     frame = client.call(request)
     produced = wire.read_produced(frame)
     if produced.error_code != wire.NO_ERROR:
         raise Refused(f"Produce answered error {produced.error_code}")
-    return ProduceShape(4 + len(frame), 4 + produced.error_position)
+    return ResponseShape(4 + len(frame), 4 + produced.error_position)
 
 
 class _Lane:
-    """One connection of a pump."""
+    """One connection of a pump, and its place in the requests that it goes round."""
 
-    __slots__ = ("burst", "phase", "request_size", "socket")
+    __slots__ = ("phase", "position", "request_count", "request_size", "socket", "tape")
 
-    def __init__(self, opened: socket.socket, burst: memoryview, request_size: int) -> None:
+    def __init__(
+        self, opened: socket.socket, tape: memoryview, request_size: int, request_count: int
+    ) -> None:
         self.socket = opened
-        self.burst = burst
+        self.tape = tape
         self.request_size = request_size
+        self.request_count = request_count
+        self.position = 0
         self.phase = 0  # how many bytes of an answer were received that is not complete
 
     def send(self, count: int) -> None:
-        self.socket.sendall(self.burst[: count * self.request_size])
+        start = self.position * self.request_size
+        self.socket.sendall(self.tape[start : start + count * self.request_size])
+        self.position = (self.position + count) % self.request_count
 
 
 def pump(
     sockets: list[socket.socket],
-    request: bytes,
-    shape: ProduceShape,
+    requests: Sequence[bytes],
+    shape: ResponseShape,
     in_flight: int,
     count_max: int,
     seconds: float,
 ) -> int:
-    """Keep `in_flight` copies of a request under way on each socket until time or count is up, then drain.
+    """Keep `in_flight` requests under way on each socket until time or count is up, then drain.
+
+    The requests are of equal size, and their responses too; each connection goes round and round them, in
+    order, starting at a place of its own.
 
     Returns how many requests were answered without error.
 
@@ -152,8 +188,15 @@ def pump(
         Refused: a response carries an error code.
         Unanswered: a connection was closed, or nothing came for long.
     """
-    burst = memoryview(request * in_flight)
-    lanes = {opened.fileno(): _Lane(opened, burst, len(request)) for opened in sockets}
+    count, size = len(requests), len(requests[0])
+    assert all(len(request) == size for request in requests)
+    lanes = {}
+    for index, opened in enumerate(sockets):
+        start = index * count // len(sockets)
+        once_round = [*requests[start:], *requests[:start]]
+        # A round, and what a burst that begins at its end runs into.
+        tape = b"".join(once_round + (once_round * (in_flight // count + 1))[:in_flight])
+        lanes[opened.fileno()] = _Lane(opened, memoryview(tape), size, count)
     buffer = bytearray(RECEIVE_BYTES)
     deadline = time.monotonic() + seconds
     left = count_max
@@ -183,7 +226,7 @@ def _stuck() -> list[tuple[int, int]]:
     raise Unanswered(f"no response for {TIMEOUT_SECONDS:.0f} s")
 
 
-def _take(lane: _Lane, buffer: bytearray, shape: ProduceShape) -> int:
+def _take(lane: _Lane, buffer: bytearray, shape: ResponseShape) -> int:
     """Receive what is there; return how many responses it completes."""
     size, error_position = shape
     count = lane.socket.recv_into(buffer)

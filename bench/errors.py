@@ -21,6 +21,10 @@ class Refused(BenchError):
     """A response carries an error code, or other data than were produced."""
 
 
+class Unserved(BenchError):
+    """The broker does not have the request that a row is about."""
+
+
 class Malformed(BenchError):
     """A response does not have the layout it should have."""
 

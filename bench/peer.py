@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import uuid
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -179,14 +180,14 @@ def class_archive() -> list[str]:
 class KafkaBroker(Broker):
     """A single KRaft node of Apache Kafka, broker and controller in one."""
 
-    def __init__(self, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.name = f"Apache Kafka {KAFKA_VERSION}"
         # Every jar by its name: the JVM expands `*` in the directory's order, which differs between machines.
         self._classes = os.pathsep.join(sorted(str(jar) for jar in jars().glob("*.jar")))
         self._properties = self.directory / "server.properties"
         self._logging = self.directory / "log4j2.yaml"
-        given = COMMON_SETTINGS | (settings or {})
+        given = {**COMMON_SETTINGS, **(settings or {})}
         lines = PROPERTIES.format(port=self.port, controller_port=free_port(), data=self.data)
         self._properties.write_text(lines + "".join(f"{name}={value}\n" for name, value in given.items()))
         self._logging.write_text(LOGGING.format(directory=self.directory))

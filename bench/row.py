@@ -5,7 +5,7 @@ schedule collects turns and the report compares them with the budgets.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from statistics import median
 
@@ -72,7 +72,8 @@ class Row:
     `measure(broker, scale)` takes one turn; scale 1 is the full load, less is quicker and noisier. The
     schedule starts the broker and takes turns that do not count, for compilers and caches, unless
     `starts_broker` says that the row measures the start itself: then the broker comes stopped, with a new
-    data directory, and is left to the schedule to end.
+    data directory, and is left to the schedule to end. `settings` are given to every broker, beside its
+    defaults.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Row:
     measure: Callable[[Broker, float], Sample]
     systems: tuple[System, ...] = (System.PEER, System.SUBJECT)
     starts_broker: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,15 +34,15 @@ PAGE_CACHE = {"durability": "page-cache"}
 Report = Callable[[str], None]
 
 
-def broker_for(system: System) -> Broker:
+def broker_for(system: System, row: Row) -> Broker:
     """Make a broker that is not started."""
     match system:
         case System.PEER:
-            return KafkaBroker()
+            return KafkaBroker(row.settings)
         case System.SUBJECT:
-            return RiverlogBroker(PAGE_CACHE)
+            return RiverlogBroker({**row.settings, **PAGE_CACHE})
         case System.SUBJECT_FSYNC:
-            return RiverlogBroker()
+            return RiverlogBroker(row.settings)
 
 
 def run_row(row: Row, systems: list[System], runs: int, scale: float, report: Report) -> RowResult:
@@ -66,7 +66,7 @@ def _take_turns_running(row: Row, result: RowResult, runs: int, scale: float, re
     with ExitStack() as stack:
         brokers = {}
         for system in systems:
-            brokers[system] = stack.enter_context(broker_for(system))
+            brokers[system] = stack.enter_context(broker_for(system, row))
             brokers[system].prepare()
             brokers[system].start()
         for system in systems:
@@ -94,7 +94,7 @@ def _warm_up(row: Row, broker: Broker, scale: float, cpu_wanted: float) -> None:
 def _take_turns_starting(row: Row, result: RowResult, runs: int, scale: float, report: Report) -> None:
     for turn in range(runs if scale == 1 else 1):  # a start has no size: a quick run takes one turn
         for system in _in_order(list(result.turns), turn):
-            with broker_for(system) as broker:
+            with broker_for(system, row) as broker:
                 broker.prepare()
                 os.sync()
                 report(f"{row.name}: turn {turn + 1}, {system.value}")

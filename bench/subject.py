@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench.broker import COMMON_SETTINGS, Broker
@@ -20,10 +21,10 @@ def riverlog_command() -> str:
 class RiverlogBroker(Broker):
     """`riverlog up`, with its default settings but for those given."""
 
-    def __init__(self, settings: dict[str, str] | None = None, profile: Path | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str] | None = None, profile: Path | None = None) -> None:
         super().__init__()
         self.name = "riverlog"
-        self._settings = COMMON_SETTINGS | (settings or {})
+        self._settings = {**COMMON_SETTINGS, **(settings or {})}
         self._profile = profile
 
     def command(self) -> list[str]:

@@ -13,6 +13,7 @@ attributes to the end; length counts from leader epoch to the end.
 """
 
 import struct
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from crc32c import crc32c
@@ -21,15 +22,35 @@ from bench.errors import Malformed, Refused
 
 CLIENT_ID = b"bench"
 
-PRODUCE, FETCH, LIST_OFFSETS, METADATA, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 2, 3, 19, 20
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS, INCREMENTAL_ALTER_CONFIGS = 18, 19, 20, 44
+
+TOPIC_RESOURCE = 2
+SET_CONFIG = 0
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 CRC_START = 21
+LAST_OFFSET_DELTA = 23
+RECORD_COUNT = 57
+
+TRANSACTIONAL = 0x10
 
 NO_ERROR = 0
 
 Bytes = bytes | bytearray | memoryview
 """A frame to read from, without its size."""
+
+
+class ProducerState(NamedTuple):
+    """What a batch says about an idempotent producer."""
+
+    producer_id: int
+    epoch: int
+    sequence: int
+
+
+NO_PRODUCER = ProducerState(-1, -1, -1)
 
 
 def unsigned_varint(value: int) -> bytes:
@@ -51,6 +72,16 @@ def string(text: str) -> bytes:
     """Encode a string with an int16 length."""
     encoded = text.encode()
     return struct.pack(">h", len(encoded)) + encoded
+
+
+def nullable_string(text: str | None) -> bytes:
+    """Encode a string with an int16 length, which is -1 for null."""
+    return b"\xff\xff" if text is None else string(text)
+
+
+def data(content: bytes) -> bytes:
+    """Encode bytes with an int32 length."""
+    return struct.pack(">i", len(content)) + content
 
 
 def compact_string(text: str) -> bytes:
@@ -75,12 +106,30 @@ def metadata_request(topics: list[str] | None, *, may_create: bool = False) -> b
     return request(METADATA, 4, names + struct.pack(">?", may_create))
 
 
-def create_topics_request(topics: dict[str, int], timeout_ms: int = 60_000) -> bytes:
-    """Create topics with so many partitions each (CreateTopics 4)."""
+def api_versions_request() -> bytes:
+    """Ask which requests are served (ApiVersions 0)."""
+    return request(API_VERSIONS, 0, b"")
+
+
+def create_topics_request(
+    topics: dict[str, int], configs: Mapping[str, str] | None = None, timeout_ms: int = 60_000
+) -> bytes:
+    """Create topics with so many partitions each, all with the same configuration (CreateTopics 4)."""
+    configs = configs or {}
+    overrides = struct.pack(">i", len(configs))
+    overrides += b"".join(string(name) + string(value) for name, value in configs.items())
     body = struct.pack(">i", len(topics))
     for name, partitions in topics.items():
-        body += string(name) + struct.pack(">ihii", partitions, 1, 0, 0)
+        body += string(name) + struct.pack(">ihi", partitions, 1, 0) + overrides
     return request(CREATE_TOPICS, 4, body + struct.pack(">i?", timeout_ms, False))
+
+
+def alter_topic_request(topic: str, configs: Mapping[str, str]) -> bytes:
+    """Set configurations of a topic (IncrementalAlterConfigs 0)."""
+    body = struct.pack(">ib", 1, TOPIC_RESOURCE) + string(topic) + struct.pack(">i", len(configs))
+    for name, value in configs.items():
+        body += string(name) + struct.pack(">b", SET_CONFIG) + string(value)
+    return request(INCREMENTAL_ALTER_CONFIGS, 0, body + b"\0")
 
 
 def delete_topic_request(topic: str, timeout_ms: int = 60_000) -> bytes:
@@ -88,9 +137,12 @@ def delete_topic_request(topic: str, timeout_ms: int = 60_000) -> bytes:
     return request(DELETE_TOPICS, 3, struct.pack(">i", 1) + string(topic) + struct.pack(">i", timeout_ms))
 
 
-def end_offsets_request(topic: str, partitions: int) -> bytes:
-    """Ask for the end offsets of a topic's first partitions (ListOffsets 2)."""
-    body = struct.pack(">ibi", -1, 0, 1) + string(topic) + struct.pack(">i", partitions)
+def end_offsets_request(topic: str, partitions: int, isolation: int = READ_UNCOMMITTED) -> bytes:
+    """Ask for the end offsets of a topic's first partitions (ListOffsets 2).
+
+    With READ_COMMITTED these are the last stable offsets.
+    """
+    body = struct.pack(">ibi", -1, isolation, 1) + string(topic) + struct.pack(">i", partitions)
     for index in range(partitions):
         body += struct.pack(">iq", index, -1)
     return request(LIST_OFFSETS, 2, body)
@@ -128,15 +180,25 @@ def fetch_request(topic: str, partition: int, offset: int, bytes_max: int, wait_
     return request(FETCH, 12, body, is_flexible=True)
 
 
-def record(offset_delta: int, value: bytes) -> bytes:
-    """Encode a record without key and headers, at its batch's timestamp."""
-    body = b"\0" + varint(0) + varint(offset_delta) + varint(-1) + varint(len(value)) + value + varint(0)
+def record(offset_delta: int, value: bytes, key: bytes | None = None) -> bytes:
+    """Encode a record without headers, at its batch's timestamp."""
+    key_field = varint(-1) if key is None else varint(len(key)) + key
+    body = b"\0" + varint(0) + varint(offset_delta) + key_field + varint(len(value)) + value + varint(0)
     return varint(len(body)) + body
 
 
 def batch_of(values: list[bytes], timestamp_ms: int) -> bytes:
     """Build an uncompressed record batch as a producer without idempotence would."""
-    records = b"".join(record(delta, value) for delta, value in enumerate(values))
+    return batch_of_records([record(delta, value) for delta, value in enumerate(values)], timestamp_ms)
+
+
+def batch_of_records(
+    encoded: Sequence[bytes], timestamp_ms: int, producer: ProducerState | None = None
+) -> bytes:
+    """Build an uncompressed record batch of records whose offset deltas run from 0; with a producer's state
+    it is part of that producer's transaction."""
+    records = b"".join(encoded)
+    producer_id, epoch, sequence = producer or NO_PRODUCER
     header = bytearray(
         BATCH_HEADER.pack(
             0,
@@ -144,14 +206,14 @@ def batch_of(values: list[bytes], timestamp_ms: int) -> bytes:
             -1,
             2,
             0,
-            0,
-            len(values) - 1,
+            0 if producer is None else TRANSACTIONAL,
+            len(encoded) - 1,
             timestamp_ms,
             timestamp_ms,
-            -1,
-            -1,
-            -1,
-            len(values),
+            producer_id,
+            epoch,
+            sequence,
+            len(encoded),
         )
     )
     struct.pack_into(">I", header, CRC_START - 4, crc32c(bytes(header[CRC_START:]) + records))
@@ -201,9 +263,16 @@ class Reader:
 
     def text(self) -> str:
         """Read a string with an int16 length; null reads as empty."""
-        size = max(0, self.number("h"))
+        return self.raw(max(0, self.number("h"))).decode()
+
+    def raw(self, size: int) -> bytes:
+        """Read so many bytes."""
         self.position += size
-        return bytes(self._data[self.position - size : self.position]).decode()
+        return bytes(self._data[self.position - size : self.position])
+
+    def data(self) -> bytes:
+        """Read bytes with an int32 length; null reads as empty."""
+        return self.raw(max(0, self.number("i")))
 
     def unsigned_varint(self) -> int:
         """Read an unsigned varint."""
@@ -214,6 +283,12 @@ class Reader:
             if byte < 0x80:
                 return value
             shift += 7
+
+    def skip_tags(self) -> None:
+        """Pass over tagged fields."""
+        for _ in range(self.unsigned_varint()):
+            self.unsigned_varint()
+            self.skip(self.unsigned_varint())
 
     def compact_skip(self) -> int:
         """Pass over a compact string or bytes; return its length, -1 for null."""
@@ -254,6 +329,33 @@ def read_metadata(frame: Bytes) -> Metadata:
             led += leader >= 0
         topics[name] = (error, led)
     return Metadata(broker_count, topics)
+
+
+def read_api_versions(frame: Bytes) -> dict[int, tuple[int, int]]:
+    """Read an ApiVersions 0 response: the lowest and the highest version of each request served."""
+    reader = Reader(frame)
+    reader.number("i")
+    error = reader.number("h")
+    if error != NO_ERROR:
+        raise Refused(f"ApiVersions answered error {error}")
+    served = {}
+    for _ in range(reader.number("i")):
+        api_key, lowest, highest = reader.unpack("hhh")
+        served[api_key] = (lowest, highest)
+    return served
+
+
+def read_config_errors(frame: Bytes) -> dict[str, int]:
+    """Read the error codes of an IncrementalAlterConfigs 0 response, by the resource's name."""
+    reader = Reader(frame)
+    reader.unpack("ii")
+    errors = {}
+    for _ in range(reader.number("i")):
+        error = reader.number("h")
+        reader.text()
+        reader.number("b")
+        errors[reader.text()] = error
+    return errors
 
 
 def read_topic_errors(frame: Bytes, *, has_message: bool) -> dict[str, int]:

@@ -45,7 +45,7 @@ def fill(port: int, batch_bytes: int, log_bytes: int) -> int:
     with Client(port) as client:
         shape = learn_produce_shape(client, request)
     lane = connect(port)
-    count = pump([lane], request, shape, 5, log_bytes // len(batch.data), FILL_SECONDS_MAX)
+    count = pump([lane], [request], shape, 5, log_bytes // len(batch.data), FILL_SECONDS_MAX)
     lane.close()
     return count + 1
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from bench import wire
 from bench.broker import Broker
-from bench.connection import Client, ProduceShape, connect, learn_produce_shape, receive_exactly
+from bench.connection import Client, ResponseShape, connect, learn_produce_shape, receive_exactly
 from bench.errors import Refused, Unanswered
 from bench.isolation import Load, meeting_point
 from bench.process import Meter
@@ -51,7 +51,7 @@ class Received(NamedTuple):
     cpu: float
 
 
-def send(port: int, ready: Barrier, shape: ProduceShape, rate: int, count: int) -> Sent:
+def send(port: int, ready: Barrier, shape: ResponseShape, rate: int, count: int) -> Sent:
     """Load: send `count` messages on schedule; then collect what acknowledgements are still due."""
     request = wire.produce_request(TOPIC, 0, wire.batch_of([MESSAGE], int(time.time() * 1000)), -1)
     lane = connect(port)

@@ -41,7 +41,7 @@ def produce(port: int, pid: int, batch_bytes: int, acks: int, seconds: float) ->
     lane = connect(port)
     count_max = BYTES_MAX // len(batch.data)
     with Meter(pid) as meter:
-        count = pump([lane], request, shape, IN_FLIGHT, count_max, seconds)
+        count = pump([lane], [request], shape, IN_FLIGHT, count_max, seconds)
     lane.close()
     return Section(count * len(batch.data), (count + 1) * batch.record_count, meter.usage)
 

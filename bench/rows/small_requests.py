@@ -46,7 +46,7 @@ def produce(port: int, pid: int, shape: Shape, seconds: float) -> Section:
         response = learn_produce_shape(client, request)
     lanes = [connect(port) for _ in range(shape.connections)]
     with Meter(pid) as meter:
-        count = pump(lanes, request, response, shape.in_flight, 1 << 40, seconds)
+        count = pump(lanes, [request], response, shape.in_flight, 1 << 40, seconds)
     for lane in lanes:
         lane.close()
     return Section(count, meter.usage)
