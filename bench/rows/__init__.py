@@ -6,7 +6,10 @@ A new row: a file with loads (functions at the top level, so that a process of t
 
 from bench.row import Row
 from bench.rows import (
+    consumer_group_join,
     fetch_batches,
+    group_commits,
+    group_join,
     large_start,
     latency,
     many_partitions,
@@ -25,4 +28,7 @@ ROWS: tuple[Row, ...] = (
     many_partitions.ROW,
     start.ROW,
     large_start.ROW,
+    group_join.ROW,
+    consumer_group_join.ROW,
+    group_commits.ROW,
 )
