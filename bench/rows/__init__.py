@@ -17,6 +17,7 @@ from bench.rows import (
     produce_batches,
     small_requests,
     start,
+    transactions,
 )
 
 ROWS: tuple[Row, ...] = (
@@ -31,4 +32,5 @@ ROWS: tuple[Row, ...] = (
     group_join.ROW,
     consumer_group_join.ROW,
     group_commits.ROW,
+    transactions.ROW,
 )
