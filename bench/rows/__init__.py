@@ -6,6 +6,7 @@ A new row: a file with loads (functions at the top level, so that a process of t
 
 from bench.row import Row
 from bench.rows import (
+    compaction,
     consumer_group_join,
     fetch_batches,
     group_commits,
@@ -33,4 +34,5 @@ ROWS: tuple[Row, ...] = (
     consumer_group_join.ROW,
     group_commits.ROW,
     transactions.ROW,
+    compaction.ROW,
 )
