@@ -1,7 +1,6 @@
 """Kafka protocol bytes of consumer groups, written by hand like those in `wire`.
 
-The classic requests are written at their last versions without compact encodings. What a group's members say
-to each other is opaque to the broker and stands here as bytes.
+The classic requests are written at their last versions without compact encodings.
 """
 
 import struct
@@ -40,6 +39,15 @@ LEAVING_EPOCH = -1
 def find_coordinator_request(key: str, key_type: int) -> bytes:
     """Ask who coordinates a group or a transactional id (FindCoordinator 1)."""
     return request(FIND_COORDINATOR, 1, string(key) + struct.pack(">b", key_type))
+
+
+def subscription(topics: Sequence[str]) -> bytes:
+    """Say what a consumer subscribes to, owning nothing (ConsumerProtocolSubscription 1).
+
+    The members say it to their leader, but a broker may read it too, and Kafka cannot do with anything else.
+    """
+    names = b"".join(map(string, topics))
+    return struct.pack(">hi", 1, len(topics)) + names + struct.pack(">ii", -1, 0)
 
 
 def join_group_request(group: str, member_id: str, metadata: bytes) -> bytes:

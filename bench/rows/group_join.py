@@ -32,8 +32,6 @@ HEARTBEATS_PER_SECOND = 2000
 HEARTBEAT_SECONDS = 2.0
 REBALANCE_SECONDS_MAX = 60.0
 HEARTBEAT_SECONDS_MIN = 1.0
-METADATA_BYTES = 40
-"""About what a consumer says of itself when it subscribes to one topic."""
 ASSIGNMENT_BYTES = 60
 
 
@@ -58,17 +56,17 @@ class Members:
 
     def found(self) -> None:
         """Have the first member of each group join alone."""
-        self._rebalance(self._first_ones(), [], b"first", 1)
+        self._rebalance(self._first_ones(), [], ["first"], 1)
 
     def join(self) -> None:
         """Have all others join, and the first members join again once these are there."""
         first = self._first_ones()
         others = sorted(set(range(len(self.groups))) - set(first))
-        self._rebalance(others, first, b"first", self.group_size)
+        self._rebalance(others, first, ["first"], self.group_size)
 
     def rejoin(self) -> None:
         """Have all join again, with something new to say."""
-        self._rebalance(list(range(len(self.groups))), [], b"second", self.group_size)
+        self._rebalance(list(range(len(self.groups))), [], ["first", "second"], self.group_size)
 
     def leave(self, client: Client) -> None:
         """Have all leave, group by group, and the groups forgotten."""
@@ -99,12 +97,12 @@ class Members:
     def _first_ones(self) -> list[int]:
         return list(range(0, len(self.groups), self.group_size))
 
-    def _rebalance(self, joining: list[int], held_back: list[int], metadata: bytes, size: int) -> None:
+    def _rebalance(self, joining: list[int], held_back: list[int], topics: list[str], size: int) -> None:
         """Converse until all have their assignment in a generation of so many members.
 
         Those held back join when everybody else of their group has joined under an id of its own.
         """
-        metadata = metadata.ljust(METADATA_BYTES)
+        metadata = wire_groups.subscription(topics)
         unidentified = dict.fromkeys(held_back, size - 1)
         waiting = {*joining, *held_back}
         syncing: set[int] = set()

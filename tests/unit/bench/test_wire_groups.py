@@ -4,7 +4,7 @@ import pytest
 
 from bench import wire_groups
 from bench.errors import Refused
-from riverlog.protocol import messages
+from riverlog.protocol import codec, messages
 from tests.unit.bench.test_wire import decoded, response
 
 TOPIC_ID = bytes(range(16))
@@ -21,6 +21,14 @@ def test_a_join_names_the_group_the_member_and_one_protocol() -> None:
         protocol_type="consumer",
         protocols=[messages.JoinGroupRequestProtocol(name="range", metadata=b"topics")],
     )
+
+
+def test_a_subscription_is_what_consumers_say_to_their_leader() -> None:
+    content = wire_groups.subscription(["one", "other"])
+
+    assert content[:2] == b"\0\1"
+    said = codec.decode("ConsumerProtocolSubscription", 1, content, 2)
+    assert (said.topics, said.user_data, said.owned_partitions) == (["one", "other"], None, [])
 
 
 def test_a_joined_leader_reads_who_is_in() -> None:
