@@ -102,7 +102,7 @@ class Client:
         """Wait until a group or a transactional id has a coordinator; the first to ask has its topic made."""
         self._call_until_settled(wire_groups.find_coordinator_request(key, key_type))
         if key_type == wire_groups.GROUP_KEY:  # it may be named before it has opened the topic
-            self._call_until_settled(wire_groups.heartbeat_request(key, wire_groups.NO_GENERATION, "nobody"))
+            self._call_until_settled(wire_groups.leave_group_request(key, ["nobody"]))
 
     def _call_until_settled(self, request: bytes) -> None:
         deadline = time.monotonic() + TIMEOUT_SECONDS
