@@ -276,6 +276,7 @@ def test_an_open_transaction_stalls_its_own_partition_only(
 
 
 def test_late_markers_are_fenced(client: RawClient, topic: Topic, producer: Transactional) -> None:
+    """Rows 57 and 59: whoever ended the transaction raised the epoch, in the newer flow with each end."""
     producer.epoch = 4
     producer.send(topic)
 
@@ -293,6 +294,7 @@ def test_late_markers_are_fenced(client: RawClient, topic: Topic, producer: Tran
 def test_a_producer_is_described_with_its_open_transaction(
     client: RawClient, topic: Topic, producer: Transactional
 ) -> None:
+    """Row 52: the transaction that holds the last stable offset back is found."""
     append(client, topic, fresh())
     producer.send(topic)
 
@@ -312,4 +314,5 @@ def test_a_producer_is_described_with_its_open_transaction(
 def test_a_marker_for_an_unknown_partition_is_refused(
     client: RawClient, topic: Topic, producer: Transactional
 ) -> None:
+    """Row 61."""
     assert producer.end(topic, is_commit=True, partition=99) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
