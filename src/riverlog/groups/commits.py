@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 FIRST_COMMIT_VERSION_THAT_KNOWS_MISSING_GROUPS = 9
 NO_RETENTION = -1
+TIME_MAX = 2**63 - 1
+"""The latest time that a record can carry."""
 
 
 class OffsetToCommit(NamedTuple):
@@ -85,7 +87,9 @@ class Commits:
         group = self._groups.get(commit.group_id)
         if group is not None and commit.member_id in group.members:
             self._rebalances.hear_from(group.members[commit.member_id], now)
-        expire_ms = NO_EXPIRY if commit.retention_ms == NO_RETENTION else now.wall_ms + commit.retention_ms
+        expire_ms = NO_EXPIRY
+        if commit.retention_ms != NO_RETENTION:
+            expire_ms = min(now.wall_ms + commit.retention_ms, TIME_MAX)
         error_codes = []
         for wanted in commit.offsets:
             metadata = wanted.metadata or ""

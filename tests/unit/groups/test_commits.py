@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from riverlog.groups import WantedTopic
-from riverlog.groups.records import NO_TOPIC_ID, CommittedOffset, OffsetCommit
+from riverlog.groups.records import NO_TOPIC_ID, CommittedOffset, OffsetCommit, decode, encode
 from riverlog.protocol.error_codes import ErrorCode
 
 from .world import TOPIC_ID, WALL_MS, World
@@ -306,6 +306,19 @@ def test_a_retention_time_of_its_own_beats_the_broker_s() -> None:
 
     assert after_a_minute == within_the_day == {("t", 0): 5}
     assert world.committed() == {}
+
+
+def test_a_retention_time_beyond_all_time_ends_with_it() -> None:
+    world = World()
+
+    assert world.commit(5, retention_ms=2**63 - 1) == ErrorCode.NONE
+
+    stored = world.machine.offsets.get("g", "t", 0)
+    assert stored is not None
+    assert stored.expire_ms == 2**63 - 1
+    assert decode(*encode(OffsetCommit("g", "t", 0, stored))) == OffsetCommit(
+        "g", "t", 0, stored._replace(leader_epoch=-1, topic_id=NO_TOPIC_ID)
+    )
 
 
 def test_what_a_transaction_is_about_to_commit_keeps_the_group() -> None:
