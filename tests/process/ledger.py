@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from riverlog.protocol.batches import HEADER_BYTES, BatchHeader, read_header, split_batches
+from riverlog.protocol.error_codes import ErrorCode
 from riverlog.protocol.records import Record, read_records
-from tests.process.raw_client import EARLIEST, RawClient
+from tests.process.raw_client import EARLIEST, RawClient, Refused
 
 _BLOB = random.Random(1).randbytes(1 << 16) + b"a line of text that compresses well, " * (1 << 11)
 
@@ -105,12 +106,7 @@ class PartitionLedger:
 
     def check(self, client: RawClient, *, retries_are_done: bool = False) -> None:
         """Read on behind what was kept, and hold all of it against what was promised."""
-        start = client.offset(self.topic, self.partition, EARLIEST)
-        assert self.loses_old_segments or start == 0, f"{self}: the log begins at {start}"
-        self.kept = [batch for batch in self.kept if batch.run.base_offset >= start]
-        last = self.kept[-1].run if self.kept else None
-        offset = last.base_offset + last.count if last is not None else start
-        found = list(read_batches(client, self.topic, self.partition, offset))
+        start, offset, found = self._read_on(client)
         for header, records in found:
             assert header.base_offset == offset, (
                 f"{self}: offset {header.base_offset} stands where {offset} was due"
@@ -123,14 +119,40 @@ class PartitionLedger:
         self._check_numbers(complete=start == 0, retries_are_done=retries_are_done)
         self._check_promises(start)
 
+    def _read_on(self, client: RawClient) -> tuple[int, int, list[tuple[BatchHeader, list[Record]]]]:
+        """Give where the log starts, where it was read from, and what is there."""
+        while True:
+            start = client.offset(self.topic, self.partition, EARLIEST)
+            assert self.loses_old_segments or start == 0, f"{self}: the log begins at {start}"
+            self.kept = [batch for batch in self.kept if batch.run.base_offset >= start]
+            last = self.kept[-1].run if self.kept else None
+            offset = last.base_offset + last.count if last is not None else start
+            try:
+                return start, offset, list(read_batches(client, self.topic, self.partition, offset))
+            except Refused as refused:
+                if not self._has_gone(client, offset, refused):
+                    raise
+
     def check_from_the_start(self, client: RawClient) -> None:
         """Read everything again: what earlier checks found must not have changed."""
-        start = client.offset(self.topic, self.partition, EARLIEST)
-        known = {batch.run.base_offset: batch for batch in self.kept if batch.run.base_offset >= start}
-        for header, records in read_batches(client, self.topic, self.partition, start):
-            batch = KeptBatch(self._run_of(header, records), header.crc)
-            assert known.pop(header.base_offset, None) == batch, f"{self}: {batch.run} has changed"
+        while True:
+            start = client.offset(self.topic, self.partition, EARLIEST)
+            known = {batch.run.base_offset: batch for batch in self.kept if batch.run.base_offset >= start}
+            try:
+                for header, records in read_batches(client, self.topic, self.partition, start):
+                    batch = KeptBatch(self._run_of(header, records), header.crc)
+                    assert known.pop(header.base_offset, None) == batch, f"{self}: {batch.run} has changed"
+            except Refused as refused:
+                if not self._has_gone(client, start, refused):
+                    raise
+            else:
+                break
         assert not known, f"{self}: {len(known)} batches are gone, the first at {min(known)}"
+
+    def _has_gone(self, client: RawClient, offset: int, refused: Refused) -> bool:
+        """Old segments may go between two requests: then the log starts behind `offset` by now."""
+        is_out_of_range = refused.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        return is_out_of_range and client.offset(self.topic, self.partition, EARLIEST) > offset
 
     def _run_of(self, header: BatchHeader, records: list[Record]) -> Run:
         writer, first = "", -1
