@@ -1,7 +1,6 @@
 """groups: consumer groups, as Kafka's group coordinator serves them. The classic protocol.
 
-    coordinator   the shell: futures, one timer, appends, answers once they are safe
-      shard       a partition of __consumer_offsets with its machine         loading   what start-up replays
+    coordinator   what can be asked; the shell around the machines is riverlog.shards
         machine   decides and replays, pure: the groups of one partition
           membership  rebalance  group  member  vote  deadlines    who is in a group, and what it agreed on
           commits     offsets    subscription                      what groups have committed
@@ -16,8 +15,9 @@ from riverlog.groups.commits import Commit, OffsetToCommit, WantedTopic
 from riverlog.groups.coordinator import GroupCoordinator
 from riverlog.groups.machine import DEAD
 from riverlog.groups.member import Client
-from riverlog.groups.partitioning import OFFSETS_TOPIC, partition_of
+from riverlog.groups.records import OFFSETS_TOPIC
 from riverlog.groups.replies import CommitReply, FetchedOffset, OffsetDeleteReply, OffsetFetchReply
+from riverlog.shards import partition_of
 
 __all__ = [
     "GroupCoordinator",

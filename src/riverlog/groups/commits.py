@@ -25,9 +25,9 @@ from riverlog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from riverlog.groups.member import Token
-    from riverlog.groups.moment import Moment
     from riverlog.groups.offsets import OffsetStore
     from riverlog.groups.rebalance import Rebalances
+    from riverlog.shards import Moment
 
 FIRST_COMMIT_VERSION_THAT_KNOWS_MISSING_GROUPS = 9
 NO_RETENTION = -1

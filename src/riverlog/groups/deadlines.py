@@ -15,7 +15,7 @@ import heapq
 from collections.abc import Iterator
 from itertools import count
 
-NEVER = 1 << 62
+from riverlog.shards import NEVER as NEVER
 
 
 class Deadline:

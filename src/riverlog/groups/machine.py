@@ -24,16 +24,17 @@ from riverlog.groups.deadlines import Deadlines
 from riverlog.groups.group import Group, GroupState, PhaseEnd
 from riverlog.groups.member import Member, PendingMember, Token
 from riverlog.groups.membership import Membership
-from riverlog.groups.offsets import NO_PRODUCER, OffsetStore
+from riverlog.groups.offsets import OffsetStore
 from riverlog.groups.outcome import Outcome
 from riverlog.groups.rebalance import Rebalances
-from riverlog.groups.records import GroupRecord, OffsetCommit
+from riverlog.groups.records import GroupRecord, OffsetCommit, decode, encode
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
+from riverlog.shards import NO_PRODUCER
 
 if TYPE_CHECKING:
     from riverlog.config import GroupSettings
-    from riverlog.groups.moment import Moment
+    from riverlog.shards import Moment
 
 CLASSIC_TYPE = "classic"
 DEAD = "Dead"
@@ -42,6 +43,9 @@ DEAD = "Dead"
 
 class GroupMachine:
     """Decides for all groups of one partition."""
+
+    encode = staticmethod(encode)
+    decode = staticmethod(decode)
 
     def __init__(self, settings: GroupSettings) -> None:
         self.groups: dict[str, Group] = {}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from riverlog.groups.deadlines import Deadline
 from riverlog.protocol import messages
+from riverlog.shards import Token as Token
 
 if TYPE_CHECKING:
     from riverlog.groups.group import Group
-
-Token: TypeAlias = Hashable
-"""Stands for a request whose answer may come later. Made by the shell, carried about by the machine."""
 
 Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
 """Names of ways to assign, the preferred one first, each with the member's subscription in its terms."""

@@ -26,9 +26,9 @@ from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from riverlog.groups.moment import Moment
     from riverlog.groups.offsets import OffsetStore
     from riverlog.groups.rebalance import Rebalances
+    from riverlog.shards import Moment
 
 FIRST_JOIN_VERSION_WITH_KNOWN_IDS = 4
 FIRST_JOIN_VERSION_THAT_SKIPS_ASSIGNMENT = 9

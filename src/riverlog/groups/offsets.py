@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from riverlog.groups.records import CommittedOffset, OffsetCommit
-
-NO_PRODUCER = -1
+from riverlog.shards import NO_PRODUCER
 
 _Place: TypeAlias = tuple[int, CommittedOffset]
 _Key: TypeAlias = tuple[str, str, int]

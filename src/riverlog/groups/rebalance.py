@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from riverlog.config import GroupSettings
     from riverlog.groups.deadlines import Deadlines
     from riverlog.groups.member import Member
-    from riverlog.groups.moment import Moment
     from riverlog.groups.outcome import Outcome
+    from riverlog.shards import Moment
 
 
 class Rebalances:

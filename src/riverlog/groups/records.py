@@ -13,6 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 from riverlog.errors import RemoteProtocolError
 from riverlog.protocol import codec, messages
+from riverlog.shards import OtherKind
+
+OFFSETS_TOPIC = "__consumer_offsets"
 
 NO_TOPIC_ID = bytes(16)
 NO_EXPIRY = -1
@@ -57,12 +60,6 @@ class GroupMetadata(NamedTuple):
 
 
 GroupRecord: TypeAlias = OffsetCommit | GroupMetadata
-
-
-class OtherKind(NamedTuple):
-    """A record that is about something else than classic groups."""
-
-    kind: int
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:

@@ -16,15 +16,13 @@ from riverlog.groups import (
     GroupCoordinator,
     OffsetToCommit,
     WantedTopic,
-    coordinator,
-    loading,
 )
 from riverlog.groups.machine import GroupMachine
 from riverlog.log import GroupCommit, PartitionLog
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
-
-from .memory_log import MemoryCommit, MemoryLog
+from riverlog.shards import host
+from tests.unit.shards.memory_log import MemoryCommit, MemoryLog
 
 CLIENT = Client("client", "/127.0.0.1")
 
@@ -369,7 +367,7 @@ def test_a_restart_goes_on_with_what_is_in_the_log(loop: HandLoop) -> None:
 @pytest.fixture
 def slow_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     """No slice of time is long enough for more than one step."""
-    monkeypatch.setattr(coordinator, "LOADING_SLICE_SECONDS", -1.0)
+    monkeypatch.setattr(host, "LOADING_SLICE_SECONDS", -1.0)
 
 
 def test_while_a_partition_is_loaded_its_groups_wait(loop: HandLoop, slow_loading: None) -> None:
@@ -436,14 +434,14 @@ def test_a_bug_while_loading_one_partition_does_not_keep_the_others_waiting(
     before = Broker(loop, [MemoryLog(0), MemoryLog(1)])
     for number in range(6):
         before.commit_offset(group=f"group-{number}")
-    real = loading.load
+    real = host.load
 
     def failing(log: Any, machine: Any, read_bytes: int) -> Iterator[None]:
         if log.topic_partition.partition == 0:
             raise AssertionError("a bug")
         yield from real(log, machine, read_bytes)
 
-    monkeypatch.setattr(coordinator, "load", failing)
+    monkeypatch.setattr(host, "load", failing)
     after = Broker(loop, crashed(before))
 
     assert after.groups.list_groups((), ()).groups

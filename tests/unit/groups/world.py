@@ -11,11 +11,11 @@ from riverlog.groups import Client, Commit, OffsetToCommit, replies
 from riverlog.groups.group import Group
 from riverlog.groups.machine import GroupMachine
 from riverlog.groups.membership import Caller
-from riverlog.groups.moment import Moment
 from riverlog.groups.outcome import Outcome
 from riverlog.groups.records import GroupRecord
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
+from riverlog.shards import Moment
 
 WALL_MS = 1_700_000_000_000
 STATIC_PREFIX = "static-"

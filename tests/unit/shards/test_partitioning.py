@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from riverlog.groups import partition_of
-from riverlog.groups.partitioning import java_hash
+from riverlog.shards import partition_of
+from riverlog.shards.partitioning import java_hash
 
 
 @pytest.mark.parametrize(

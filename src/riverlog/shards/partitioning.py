@@ -1,19 +1,17 @@
-"""Which partition of the offsets topic holds a group: Kafka's rule, since clients' tools know it too."""
+"""Which partition of a coordinator's topic holds an id: Kafka's rule, since clients' tools know it too."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-OFFSETS_TOPIC = "__consumer_offsets"
-
-KNOWN_GROUPS_MAX = 10_000
-"""How many groups' partitions are remembered; the rule takes a step for every character."""
+KNOWN_IDS_MAX = 10_000
+"""How many ids' partitions are remembered; the rule takes a step for every character."""
 
 
-@lru_cache(KNOWN_GROUPS_MAX)
-def partition_of(group_id: str, partition_count: int) -> int:
-    """Give the partition of a group: Java's hash of the id, without its sign, modulo the partitions."""
-    return abs(java_hash(group_id)) % partition_count
+@lru_cache(KNOWN_IDS_MAX)
+def partition_of(subject_id: str, partition_count: int) -> int:
+    """Give the partition of an id: Java's hash of it, without its sign, modulo the partitions."""
+    return abs(java_hash(subject_id)) % partition_count
 
 
 def java_hash(text: str) -> int:

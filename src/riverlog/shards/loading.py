@@ -1,8 +1,8 @@
-"""Reading a partition of the offsets topic into a machine: every record there is, in order.
+"""Reading a partition of a coordinator's topic into a machine: every record there is, in order.
 
-The partition is compacted, so offsets have holes. Records of other kinds of groups, which Apache Kafka may
-have left, are passed over. A record that cannot be read is reported and passed over: it costs one group
-its last generation or one offset, while giving up would cost all of them.
+The partition is compacted, so offsets have holes. Records of kinds that the machine has no use for, which
+Apache Kafka may have left, are passed over. A record that cannot be read is reported and passed over: it
+costs one group its last generation, or one transactional id its producer, while giving up would cost all.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from riverlog.errors import RemoteProtocolError, StorageError
-from riverlog.groups.records import OtherKind, decode
 from riverlog.protocol.batches import BatchHeader, split_batches
 from riverlog.protocol.control_records import read_marker
 from riverlog.protocol.records import read_records
+from riverlog.shards.kinds import OtherKind
 
 if TYPE_CHECKING:
-    from riverlog.groups.machine import GroupMachine
     from riverlog.log import PartitionLog
+    from riverlog.shards.machine import Machine
 
-logger = logging.getLogger("riverlog.groups.loading")
+logger = logging.getLogger("riverlog.shards.loading")
 
 
-def load(log: PartitionLog, machine: GroupMachine, read_bytes_max: int) -> Iterator[None]:
+def load(log: PartitionLog, machine: Machine, read_bytes_max: int) -> Iterator[None]:
     """Replay all of `log`, in short steps. Raises StorageError if it cannot be read to its end."""
     offset = log.log_start_offset
     others: set[int] = set()
@@ -44,13 +44,13 @@ def load(log: PartitionLog, machine: GroupMachine, read_bytes_max: int) -> Itera
             yield
     if others:
         logger.warning(
-            "%s holds records of kinds %s: those groups are not served", log.topic_partition, sorted(others)
+            "%s holds records of kinds %s: they are not served", log.topic_partition, sorted(others)
         )
 
 
 def _replay(
     log: PartitionLog,
-    machine: GroupMachine,
+    machine: Machine,
     data: bytes,
     position: int,
     header: BatchHeader,
@@ -73,7 +73,7 @@ def _replay(
                 machine.replay_marker(header.producer_id, is_commit=marker.is_commit)
             continue
         try:
-            decoded = decode(record.key, record.value)
+            decoded = machine.decode(record.key, record.value)
         except RemoteProtocolError as error:
             logger.error("%s: the record at %d is lost: %s", log.topic_partition, record.offset, error)
             continue

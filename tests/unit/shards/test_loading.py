@@ -9,14 +9,13 @@ import pytest
 
 from riverlog.config import GroupSettings
 from riverlog.errors import StorageError
-from riverlog.groups.loading import load
 from riverlog.groups.machine import GroupMachine
 from riverlog.groups.records import CommittedOffset, GroupRecord, OffsetCommit, encode
 from riverlog.log import PartitionLog
 from riverlog.protocol.control_records import TransactionMarker, build_marker_batch
 from riverlog.protocol.records import Record, build_batch
-
-from .memory_log import MemoryLog
+from riverlog.shards.loading import load
+from tests.unit.shards.memory_log import MemoryLog
 
 READ_BYTES = 1 << 20
 

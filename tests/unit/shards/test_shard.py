@@ -10,19 +10,18 @@ import pytest
 from riverlog.config import GroupSettings
 from riverlog.groups.machine import GroupMachine
 from riverlog.groups.records import CommittedOffset, GroupRecord, OffsetCommit, decode
-from riverlog.groups.shard import Shard
 from riverlog.log import PartitionLog
 from riverlog.protocol.batches import read_header
 from riverlog.protocol.compression import Compression
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.protocol.records import read_records
-
-from .memory_log import MemoryLog
+from riverlog.shards import Shard
+from tests.unit.shards.memory_log import MemoryLog
 
 NOW_MS = 1_700_000_000_000
 
 
-def shard_on(log: MemoryLog) -> Shard:
+def shard_on(log: MemoryLog) -> Shard[GroupMachine]:
     return Shard(cast(PartitionLog, log), GroupMachine(GroupSettings()))
 
 

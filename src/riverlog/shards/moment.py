@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+NEVER = 1 << 62
+"""A time on the steady clock that does not come."""
+
 
 class Moment(NamedTuple):
     """One moment on two clocks: the one that people set, and the one that only ever rises.
