@@ -3,6 +3,10 @@
 A commit comes from a member of the present generation, or, with generation -1, from anybody while the
 group is empty: consumers that assign partitions by themselves, and administrators. While the leader is
 about to assign, nobody may: the member has to join first and would commit for partitions it had before.
+
+A commit that is part of a producer's transaction counts once that is committed (KIP-98). It may name the
+member whose work it is, and is then held against the group's generation (KIP-447), also while the leader
+is about to assign. One that names nobody is fenced by the producer's epoch alone.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from riverlog.groups.member import Token
     from riverlog.groups.offsets import OffsetStore
     from riverlog.groups.rebalance import Rebalances
-    from riverlog.shards import Moment
+    from riverlog.shards import Moment, ProducerIdentity
 
 FIRST_COMMIT_VERSION_THAT_KNOWS_MISSING_GROUPS = 9
 NO_RETENTION = -1
@@ -56,6 +60,13 @@ class Commit(NamedTuple):
     instance_id: str | None
     offsets: Sequence[OffsetToCommit]
     retention_ms: int = NO_RETENTION
+    producer: ProducerIdentity | None = None
+    """Whose transaction it is part of, if it is."""
+
+    @property
+    def names_nobody(self) -> bool:
+        """No member is named, nor a generation."""
+        return self.generation < 0 and not self.member_id and self.instance_id is None
 
 
 class WantedTopic(NamedTuple):
@@ -85,11 +96,12 @@ class Commits:
             outcome.answer(token, CommitReply([objection] * len(commit.offsets)))
             return outcome
         group = self._groups.get(commit.group_id)
-        if group is not None and commit.member_id in group.members:
+        if group is not None and commit.member_id in group.members and commit.producer is None:
             self._rebalances.hear_from(group.members[commit.member_id], now)
         expire_ms = NO_EXPIRY
         if commit.retention_ms != NO_RETENTION:
             expire_ms = min(now.wall_ms + commit.retention_ms, TIME_MAX)
+        outcome.producer = commit.producer
         error_codes = []
         for wanted in commit.offsets:
             metadata = wanted.metadata or ""
@@ -115,12 +127,14 @@ class Commits:
             return ErrorCode.ILLEGAL_GENERATION
         if commit.generation < 0 and group.state is GroupState.EMPTY:
             return ErrorCode.NONE
+        if commit.producer is not None and commit.names_nobody:
+            return ErrorCode.NONE
         objection = group.objection_to(commit.member_id, commit.instance_id)
         if objection:
             return objection
         if commit.generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
-        if group.state is GroupState.COMPLETING:
+        if group.state is GroupState.COMPLETING and commit.producer is None:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from riverlog.groups.commits import Commit, WantedTopic
     from riverlog.groups.member import Client
     from riverlog.log import GroupCommit, PartitionLog
+    from riverlog.types import TopicPartition
 
 
 class GroupCoordinator(ShardHost[GroupMachine]):
@@ -141,6 +142,17 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         future: asyncio.Future[replies.CommitReply] = self._loop.create_future()
         self._carry_out(shard, shard.machine.commits.commit(commit, future, self._now()))
         return future
+
+    def offsets_partition_of(self, group_id: str) -> TopicPartition | ErrorCode:
+        """Give the partition that a transaction with this group's offsets touches, or why there is none."""
+        shard = self._shard_of(group_id)
+        return shard.log.topic_partition if isinstance(shard, Shard) else shard
+
+    def transaction_ended(self, log: PartitionLog, producer_id: int, *, is_commit: bool) -> None:
+        """Take in a marker that is in the log of a shard; one that is still loaded comes to it by itself."""
+        shard = self._shards.get(log.topic_partition.partition)
+        if shard is not None and shard.log is log and shard.is_loaded:
+            shard.machine.replay_marker(producer_id, is_commit=is_commit)
 
     def fetch_offsets(
         self, group_id: str, wanted: Sequence[WantedTopic] | None, *, require_stable: bool

@@ -7,6 +7,7 @@ import pytest
 from riverlog.groups import WantedTopic
 from riverlog.groups.records import NO_TOPIC_ID, CommittedOffset, OffsetCommit, decode, encode
 from riverlog.protocol.error_codes import ErrorCode
+from riverlog.shards import ProducerIdentity
 
 from .world import TOPIC_ID, WALL_MS, World
 
@@ -352,3 +353,82 @@ def test_a_group_that_somebody_is_about_to_join_stays() -> None:
     world.expire_offsets()
 
     assert "g" in world.machine.groups
+
+
+# As part of a transaction
+
+PRODUCER = ProducerIdentity(7, 0)
+
+
+def test_a_transaction_s_offsets_count_once_it_is_committed() -> None:
+    world = World()
+
+    error_code = world.commit(5, producer=PRODUCER)
+    before = world.committed()
+    world.machine.replay_marker(PRODUCER.producer_id, is_commit=True)
+
+    assert (error_code, before, world.committed()) == (0, {}, {("t", 0): 5})
+
+
+def test_an_aborted_transaction_s_offsets_are_gone() -> None:
+    world = World()
+    world.commit(4)
+
+    world.commit(5, producer=PRODUCER)
+    world.machine.replay_marker(PRODUCER.producer_id, is_commit=False)
+
+    assert world.committed() == {("t", 0): 4}
+    assert not world.machine.offsets.has_undecided("g")
+
+
+def test_a_restart_finds_a_transaction_s_offsets_undecided() -> None:
+    world = World()
+    world.commit(5, producer=PRODUCER)
+
+    again = world.reloaded()
+
+    assert again.machine.offsets == world.machine.offsets
+    assert again.machine.offsets.is_undecided("g", "t", 0)
+
+
+def test_of_a_plain_and_a_transactional_commit_the_later_in_the_log_wins() -> None:
+    """Row 64."""
+    world = World()
+    world.commit(5, producer=PRODUCER)
+    world.commit(6)
+    world.machine.replay_marker(PRODUCER.producer_id, is_commit=True)
+
+    assert world.committed() == {("t", 0): 6}
+
+
+def test_a_transactional_commit_is_held_against_the_generation_if_it_names_a_member() -> None:
+    """Row 63."""
+    world = World()
+    world.settle("ann", "static-bob/1")
+
+    accepted = world.commit(5, name="ann", producer=PRODUCER)
+    late = world.commit(5, name="ann", generation=0, producer=PRODUCER)
+    stranger = world.commit(5, name="eve", generation=1, producer=PRODUCER)
+    fenced = world.commit(5, name="static-bob/2", generation=1, producer=PRODUCER)
+
+    assert (accepted, late, stranger) == (0, ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID)
+    assert fenced == ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_a_transactional_commit_that_names_nobody_is_accepted_whoever_is_there() -> None:
+    world = World()
+    world.settle("ann")
+
+    assert world.commit(5, producer=PRODUCER) == 0
+
+
+def test_a_transactional_commit_of_a_member_is_accepted_while_the_leader_is_about_to_assign() -> None:
+    world = World()
+    world.join("ann")
+    world.advance(0)
+
+    assert world.commit(5, name="ann", generation=1, producer=PRODUCER) == 0
+
+
+def test_a_transactional_commit_for_a_generation_of_no_group_is_refused() -> None:
+    assert World().commit(5, generation=3, version=0, producer=PRODUCER) == ErrorCode.ILLEGAL_GENERATION

@@ -15,7 +15,7 @@ from riverlog.groups.outcome import Outcome
 from riverlog.groups.records import GroupRecord
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
-from riverlog.shards import Moment
+from riverlog.shards import NO_PRODUCER, Moment, ProducerIdentity
 
 WALL_MS = 1_700_000_000_000
 STATIC_PREFIX = "static-"
@@ -33,6 +33,8 @@ class World:
         self.settings = GroupSettings(**{"group_initial_rebalance_delay_ms": 0, **settings})
         self.machine = GroupMachine(self.settings)
         self.log: list[GroupRecord] = []
+        self.producers: dict[int, int] = {}
+        """Place in the log to the producer whose transaction the record there is part of."""
         self.answers: dict[str, Any] = {}
         self.ids: dict[str, str] = {}
         self.refusal = ErrorCode.NONE
@@ -56,7 +58,9 @@ class World:
             self.carry_out(self.machine.refused(outcome))
         else:
             for record in outcome.records:
-                self.machine.replay(record, len(self.log))
+                producer_id = NO_PRODUCER if outcome.producer is None else outcome.producer.producer_id
+                self.machine.replay(record, len(self.log), producer_id)
+                self.producers[len(self.log)] = producer_id
                 self.log.append(record)
         for token, message in answers:
             assert isinstance(token, str)
@@ -80,7 +84,9 @@ class World:
         other.steady_ms = self.steady_ms
         other.ids = dict(self.ids)
         for place, record in enumerate(self.log):
-            other.machine.replay(record, place)
+            producer_id = self.producers[place]
+            other.machine.replay(record, place, producer_id)
+            other.producers[place] = producer_id
             other.log.append(record)
         for outcome in other.machine.loaded(other.now):
             other.carry_out(outcome)
@@ -180,6 +186,7 @@ class World:
         version: int = 9,
         metadata: str | None = "",
         retention_ms: int = -1,
+        producer: ProducerIdentity | None = None,
     ) -> int:
         """Commit for one partition, as a member if a name is given; gives the error code."""
         if generation is None:
@@ -193,6 +200,7 @@ class World:
             self._instance_id(name),
             [OffsetToCommit(topic, topic_id, partition, offset, 0, metadata)],
             retention_ms,
+            producer,
         )
         self.carry_out(self.machine.commits.commit(commit, token, self.now))
         (error_code,) = self.answers[token].error_codes
