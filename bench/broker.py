@@ -119,6 +119,13 @@ class Broker(ABC):
                 process.wait()
                 raise BrokerFailed(f"{self.name} ignored SIGTERM for {STOP_SECONDS_MAX:.0f} s") from None
 
+    def kill(self) -> None:
+        """End the process as a crash would (SIGKILL)."""
+        process, self._process = self._process, None
+        assert process is not None
+        process.kill()
+        process.wait()
+
     def __enter__(self) -> "Broker":
         return self
 

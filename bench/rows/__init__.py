@@ -8,6 +8,7 @@ from bench.row import Row
 from bench.rows import (
     compaction,
     consumer_group_join,
+    crash_start,
     fetch_batches,
     group_commits,
     group_join,
@@ -30,6 +31,7 @@ ROWS: tuple[Row, ...] = (
     many_partitions.ROW,
     start.ROW,
     large_start.ROW,
+    crash_start.ROW,
     group_join.ROW,
     consumer_group_join.ROW,
     group_commits.ROW,
