@@ -2,6 +2,7 @@
 
     up.py                          start a broker
     topics.py  offsets.py          what a cluster holds
+    groups.py                      who reads it, how far they have come, and moving them
     produce.py consume.py          records in, records out
     config.py                      settings: of a broker to be, and of a running cluster
     log.py                         look into segment files without a broker

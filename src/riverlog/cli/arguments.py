@@ -120,6 +120,14 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
+def offset_distance(text: str) -> int:
+    """Read a number that may be negative."""
+    digits = text[1:] if text.startswith(("-", "+")) else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
 def count(text: str) -> int:
     """Read a number of 1 or more."""
     if not (text.isascii() and text.isdigit()) or int(text) < 1:

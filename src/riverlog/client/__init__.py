@@ -1,6 +1,7 @@
 """The client room: small conveniences over confluent-kafka (librdkafka) for people and for our other rooms.
 
     admin.py       topics, settings and offsets of a running cluster, as plain values
+    groups.py      who reads, how far each group has come, and moving or deleting one
     produce.py     send records, with back-pressure and an exact account of what failed
     consume.py     read a span of a topic, alone or as a member of a group
     positions.py   where in a topic to start and stop: an offset, a time, the last N records
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from riverlog.client.admin import Admin, Partition, SettingValue, Topic
     from riverlog.client.bootstrap import Bootstrap
     from riverlog.client.consume import ConsumedRecord, GroupReader, SpanReader
+    from riverlog.client.groups import GroupAdmin, GroupHasMembers, UnknownGroup
     from riverlog.client.positions import Position, Span
     from riverlog.client.produce import DeliveryFailed, Producer
     from riverlog.client.refusals import BrokerUnreachable, TopicExists, UnknownTopic
 
 __all__ = [
     "Admin",
+    "GroupAdmin",
     "Topic",
     "Partition",
     "SettingValue",
@@ -40,6 +43,8 @@ __all__ = [
     "BrokerUnreachable",
     "UnknownTopic",
     "TopicExists",
+    "UnknownGroup",
+    "GroupHasMembers",
     "DeliveryFailed",
 ]
 
@@ -48,6 +53,9 @@ _HOMES = {
     "Topic": "admin",
     "Partition": "admin",
     "SettingValue": "admin",
+    "GroupAdmin": "groups",
+    "UnknownGroup": "groups",
+    "GroupHasMembers": "groups",
     "Producer": "produce",
     "DeliveryFailed": "produce",
     "SpanReader": "consume",

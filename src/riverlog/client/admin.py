@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # exported without `__all__`
@@ -126,7 +126,7 @@ class Admin:
         self._last_trouble = LastTrouble()
         self._connected: AdminClient | None = None
 
-    def __enter__(self) -> Admin:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
