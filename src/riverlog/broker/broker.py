@@ -5,6 +5,7 @@
     partitions  topic and index to open log, for the hot path
     commit      group commit: many acknowledgements, one fsync
     waiters     parked fetches        sessions    incremental fetches
+    lag         who is about to lose records
 
 Everything here belongs to one event loop. A change of the cluster reaches the logs through
 `_follow`, at run time; at the start, the same functions bring the disk to what the store says.
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from riverlog.broker.coordinator_topics import new_topic
 from riverlog.broker.fetch_sessions import FetchSessions
+from riverlog.broker.lag_watch import LagWatch
 from riverlog.broker.override_rules import ConfigOverrideRules
 from riverlog.broker.partitions import Partitions
 from riverlog.broker.waiting import FetchWaiters
@@ -94,6 +96,7 @@ class Broker:
             run_in_thread=lambda function: loop.run_in_executor(None, function),
             request_sync=self.commit.request,
             on_failure=self._take_offline,
+            before_deletion=lambda log, offset: self.lag.before_deletion(log, offset),
         )
         self.groups = GroupCoordinator(
             settings.groups,
@@ -103,6 +106,9 @@ class Broker:
             commit=self.commit,
             on_appended=self.waiters.appended,
             wall_ms=self.now_ms,
+        )
+        self.lag = LagWatch(
+            self.groups, self.partitions, settings=lambda: self.settings.monitoring, now_ms=self.now_ms
         )
         self._cluster: Cluster | None = None
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -1,4 +1,4 @@
-"""Work that is due from time to time: retention, rolls, checkpoints, deleted files, expired offsets.
+"""Work that is due from time to time: retention, rolls, checkpoints, deleted files, expired offsets, lag.
 
 The log manager and the coordinators know what is due; here they are given slices of the event loop's time,
 so that ten thousand partitions delay no request by more than a slice.
@@ -50,8 +50,12 @@ class Housekeeping:
 
     async def _round(self) -> None:
         slice_ends = time.monotonic() + SLICE_SECONDS
+        broker = self._broker
         work = chain(
-            self._broker.logs.housekeeping(self._broker.now_ms()), self._broker.groups.housekeeping()
+            # First, since retention may be about to take what a group has not read.
+            broker.lag.housekeeping(),
+            broker.logs.housekeeping(broker.now_ms()),
+            broker.groups.housekeeping(),
         )
         for _ in work:
             if time.monotonic() > slice_ends:

@@ -867,6 +867,55 @@ class QuotaSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MonitoringSettings:
+    """What a broker tells of itself, and when it warns."""
+
+    metrics_port: int | None = setting(
+        "metrics.port",
+        Maybe(count(highest=65535)),
+        None,
+        is_ours=True,
+        doc="The port on which metrics are served, as `http://HOST:PORT/metrics` in Prometheus' text format."
+        " 0 is any free port; without a value nothing is served.",
+    )
+    metrics_host: str = setting(
+        "metrics.host",
+        Text(),
+        "127.0.0.1",
+        is_ours=True,
+        doc="The address on which metrics are served. Whoever reaches it may read them: there is no"
+        " password.",
+    )
+    metrics_series_max: int = setting(
+        "metrics.series.max",
+        count(),
+        10_000,
+        dynamic=CLUSTER_WIDE,
+        is_ours=True,
+        doc="How many partitions have metrics of their own, and likewise how many topics, groups, and pairs"
+        " of a group and a partition. Those beyond are counted in `riverlog_metrics_omitted`; pairs that are"
+        " at risk come first.",
+    )
+    lag_alarm_retention_percent: int = setting(
+        "lag.alarm.retention.percent",
+        count(highest=100),
+        20,
+        dynamic=CLUSTER_WIDE,
+        is_ours=True,
+        doc="Warn of a group when so little is left of a topic's retention (of its time or of its bytes,"
+        " whichever comes first) until records are deleted that the group has not read. 0 warns only of what"
+        " was lost.",
+    )
+    lag_check_interval_ms: int = setting(
+        "lag.check.interval.ms",
+        milliseconds(_INT, lowest=100),
+        10_000,
+        is_ours=True,
+        doc="How often the lag of all groups is looked at. It is also looked at before segments are deleted.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerSettings:
     """Everything that can be set on a broker, a section for each room."""
 
@@ -883,3 +932,4 @@ class BrokerSettings:
     replication: ReplicationSettings = field(default_factory=ReplicationSettings)
     coordination: CoordinationSettings = field(default_factory=CoordinationSettings)
     quotas: QuotaSettings = field(default_factory=QuotaSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)

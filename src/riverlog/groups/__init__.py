@@ -5,6 +5,7 @@
           membership  rebalance  group  member  vote  deadlines    who is in a group, and what it agreed on
           commits     offsets    subscription                      what groups have committed
           records     replies                                      what is stored, what is answered
+    overview  lag                                                  groups seen from outside; who falls behind
 
 The room promises: no answer leaves before what it tells is as safe as an acknowledged message; after a crash
 a group is in its last stored generation, with its members and all acknowledged commits; a rebalance ends,
@@ -13,8 +14,10 @@ whoever falls silent in it.
 
 from riverlog.groups.commits import Commit, OffsetToCommit, WantedTopic
 from riverlog.groups.coordinator import GroupCoordinator
+from riverlog.groups.lag import Lag, LagAlarms, Pair, Risk, warning
 from riverlog.groups.machine import DEAD
 from riverlog.groups.member import Client
+from riverlog.groups.overview import CommittedPlace, GroupOverview
 from riverlog.groups.records import OFFSETS_TOPIC
 from riverlog.groups.replies import CommitReply, FetchedOffset, OffsetDeleteReply, OffsetFetchReply
 from riverlog.shards import partition_of
@@ -29,6 +32,13 @@ __all__ = [
     "FetchedOffset",
     "OffsetFetchReply",
     "OffsetDeleteReply",
+    "GroupOverview",
+    "CommittedPlace",
+    "Lag",
+    "LagAlarms",
+    "Pair",
+    "Risk",
+    "warning",
     "OFFSETS_TOPIC",
     "partition_of",
     "DEAD",

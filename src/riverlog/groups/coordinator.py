@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from riverlog.config import GroupSettings
     from riverlog.groups.commits import Commit, WantedTopic
     from riverlog.groups.member import Client
+    from riverlog.groups.overview import CommittedPlace, GroupOverview
     from riverlog.log import GroupCommit, PartitionLog
     from riverlog.types import TopicPartition
 
@@ -216,6 +217,23 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         """Tell all about a group; None if it is not there, or the error code why that cannot be said."""
         shard = self._shard_of(group_id)
         return shard.machine.describe(group_id) if isinstance(shard, Shard) else shard
+
+    # What is there, for those who watch
+
+    def overview(self) -> Iterator[GroupOverview]:
+        """Go through the groups that are served here; they may change meanwhile."""
+        for shard in self._loaded_shards():
+            yield from shard.machine.overview()
+
+    def committed(self) -> Iterator[CommittedPlace]:
+        """Go through all that these groups have committed; it may change meanwhile."""
+        for shard in self._loaded_shards():
+            yield from shard.machine.committed()
+
+    def committed_for(self, topic: str, partition: int) -> Iterator[CommittedPlace]:
+        """Go through what these groups have committed for one partition."""
+        for shard in self._loaded_shards():
+            yield from shard.machine.committed_for(topic, partition)
 
     # The host's questions
 

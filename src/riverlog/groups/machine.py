@@ -26,6 +26,7 @@ from riverlog.groups.member import Member, PendingMember, Token
 from riverlog.groups.membership import Membership
 from riverlog.groups.offsets import OffsetStore
 from riverlog.groups.outcome import Outcome
+from riverlog.groups.overview import CommittedPlace, GroupOverview
 from riverlog.groups.rebalance import Rebalances
 from riverlog.groups.records import GroupRecord, OffsetCommit, decode, encode
 from riverlog.protocol import messages
@@ -120,6 +121,26 @@ class GroupMachine:
                 for member in group.members.values()
             ],
         )
+
+    # What is there, for those who watch
+
+    def overview(self) -> Iterator[GroupOverview]:
+        """Go through the groups; they may change meanwhile."""
+        for group in list(self.groups.values()):
+            yield GroupOverview(group.group_id, CLASSIC_TYPE, str(group.state), tuple(group.members))
+
+    def committed(self) -> Iterator[CommittedPlace]:
+        """Go through all that groups have committed; it may change meanwhile."""
+        for group_id in self.offsets.group_ids():
+            for topic, partition, value in list(self.offsets.of_group(group_id)):
+                yield CommittedPlace(group_id, topic, partition, value.offset)
+
+    def committed_for(self, topic: str, partition: int) -> Iterator[CommittedPlace]:
+        """Go through what groups have committed for one partition."""
+        for group_id in self.offsets.group_ids():
+            value = self.offsets.get(group_id, topic, partition)
+            if value is not None:
+                yield CommittedPlace(group_id, topic, partition, value.offset)
 
     # Time
 

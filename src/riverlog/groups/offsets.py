@@ -65,6 +65,10 @@ class OffsetStore:
         place = self._committed.get(group_id, {}).get(topic, {}).get(partition)
         return None if place is None else place[1]
 
+    def group_ids(self) -> list[str]:
+        """List the groups that have committed anything."""
+        return list(self._committed)
+
     def of_group(self, group_id: str) -> Iterator[tuple[str, int, CommittedOffset]]:
         """Go through what a group has committed, topic by topic."""
         for topic, partitions in self._committed.get(group_id, {}).items():

@@ -26,3 +26,5 @@ class LogContext:
     """Bring a partition to the disk soon."""
     report_failure: Callable[[PartitionLog, StorageError], None]
     """A partition went offline."""
+    before_deletion: Callable[[PartitionLog, int], None]
+    """Retention is about to delete what a partition holds below an offset."""

@@ -73,6 +73,7 @@ class LogManager:
         run_in_thread: Callable[[Callable[[], None]], object] = lambda function: function(),
         request_sync: Callable[[PartitionLog], None] = lambda _log: None,
         on_failure: Callable[[PartitionLog, StorageError], None] = lambda _log, _error: None,
+        before_deletion: Callable[[PartitionLog, int], None] = lambda _log, _offset: None,
         new_id: Callable[[], bytes] = lambda: os.urandom(16),
         open_files_max: int = OPEN_FILES_MAX,
     ) -> None:
@@ -85,7 +86,9 @@ class LogManager:
         # Half of what the process may open is left to connections.
         open_files = OpenFiles(disk, max(min(open_files_max, disk.descriptor_limit() // 2), 1))
         self._trash = Trash(disk)
-        self._context = LogContext(disk, open_files, self._trash, request_sync, self._take_failure)
+        self._context = LogContext(
+            disk, open_files, self._trash, request_sync, self._take_failure, before_deletion
+        )
         self._logs: dict[TopicPartition, PartitionLog] = {}
         # Partitions whose directory is there and cannot be opened.
         self.failed: dict[TopicPartition, StorageError] = {}

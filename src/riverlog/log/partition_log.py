@@ -86,6 +86,8 @@ class PartitionLog:
         "_snapshots",
         "_sync",
         "_unflushed_since_ms",
+        "appended_bytes",
+        "appended_records",
         "directory",
         "follows_log_end",
         "high_watermark",
@@ -126,6 +128,9 @@ class PartitionLog:
         self.high_watermark = high_watermark
         # Whether all that is appended is committed at once: there is no other replica to wait for.
         self.follows_log_end = True
+        # Since it was opened, for those who look from time to time.
+        self.appended_records = 0
+        self.appended_bytes = 0
         self._sync = SyncState(recovery_point)
         # Why appends are refused; None while all is well.
         self.is_offline: StorageError | None = None
@@ -328,6 +333,8 @@ class PartitionLog:
             return self._undo_append(segment, error)
         segment.note_batch(size, last_offset, max_timestamp, self._index_interval_bytes)
         self.log_end_offset = end_offset = last_offset + 1
+        self.appended_bytes += size
+        self.appended_records += end_offset - base_offset
         if self.follows_log_end:
             self.high_watermark = end_offset
         if not position:
@@ -589,24 +596,23 @@ class PartitionLog:
 
     def apply_retention(self, now_ms: int) -> int:
         """Delete the segments that have outlived the topic's limits; say how many. Raises StorageError."""
-        chain, settings = self._chain, self._settings
-        deletes = "delete" in settings.cleanup_policy
-        facts = [
-            retention.SegmentFacts(chain.end_offset_of(number, self.log_end_offset), segment.size)
-            for number, segment in enumerate(chain)
-        ]
+        chain = self._chain
+        retention_ms, retention_bytes = self._retention_limits()
         try:
             count = retention.count_expired(
-                facts,
+                self._segment_facts(),
                 lambda number: chain[number].newest_ms(),
                 now_ms=now_ms,
-                retention_ms=settings.retention_ms if deletes else retention.UNLIMITED,
-                retention_bytes=settings.retention_bytes if deletes else retention.UNLIMITED,
+                retention_ms=retention_ms,
+                retention_bytes=retention_bytes,
                 log_start_offset=self.log_start_offset,
                 high_watermark=self.high_watermark,
             )
             if not count:
                 return 0
+            new_start = chain.end_offset_of(count - 1, self.log_end_offset)
+            if new_start > self.log_start_offset:
+                self._context.before_deletion(self, new_start)
             if count == len(chain):
                 # Offsets go on where they were: the new segment's name must be on the disk before the old
                 # ones' are gone, or a crash between the two would begin again at 0.
@@ -620,6 +626,33 @@ class PartitionLog:
             "%s: %d old segments deleted, it starts at %d", self.topic_partition, count, self.log_start_offset
         )
         return count
+
+    def outlook(self, offset: int, now_ms: int) -> retention.Outlook:
+        """Tell how long retention leaves what lies at `offset`. Raises OSError."""
+        retention_ms, retention_bytes = self._retention_limits()
+        if retention_ms == retention_bytes == retention.UNLIMITED:
+            return retention.STAYS
+        return retention.foresee(
+            self._segment_facts(),
+            lambda number: self._chain[number].newest_ms(),
+            offset,
+            now_ms=now_ms,
+            retention_ms=retention_ms,
+            retention_bytes=retention_bytes,
+        )
+
+    def _retention_limits(self) -> tuple[int, int]:
+        settings = self._settings
+        if "delete" not in settings.cleanup_policy:
+            return retention.UNLIMITED, retention.UNLIMITED
+        return settings.retention_ms, settings.retention_bytes
+
+    def _segment_facts(self) -> list[retention.SegmentFacts]:
+        chain = self._chain
+        return [
+            retention.SegmentFacts(chain.end_offset_of(number, self.log_end_offset), segment.size)
+            for number, segment in enumerate(chain)
+        ]
 
     def expire_producers(self, now_ms: int, after_ms: int) -> int:
         """Forget producers that were silent for `after_ms`; say how many."""

@@ -15,6 +15,11 @@ from tests.unit.config import kafka_facts
 NOT_IN_KAFKA_4_3 = {
     # ours
     "durability",
+    "lag.alarm.retention.percent",
+    "lag.check.interval.ms",
+    "metrics.host",
+    "metrics.port",
+    "metrics.series.max",
     "request.read.timeout.ms",
     "request.without.records.max.bytes",
     "shutdown.timeout.ms",
@@ -118,6 +123,7 @@ def test_defaults_are_the_same_under_whatever_name_they_are_shown() -> None:
     } == {
         "broker_rack",
         "advertised_listeners",
+        "metrics_port",
         "replica_selector_class",
         "zookeeper_connect",
         "zookeeper_connection_timeout_ms",

@@ -1,6 +1,6 @@
 from typing import Any
 
-from riverlog.log.retention import SegmentFacts, count_expired
+from riverlog.log.retention import STAYS, Outlook, SegmentFacts, count_expired, foresee
 
 NOW = 1_000_000
 THREE = [SegmentFacts(100, 1000), SegmentFacts(200, 1000), SegmentFacts(300, 500)]
@@ -85,3 +85,48 @@ def test_ages_are_asked_for_only_as_far_as_they_matter() -> None:
 def test_the_reasons_add_up() -> None:
     assert count(retention_ms=600, retention_bytes=600) == 1
     assert count(retention_ms=600, log_start_offset=200) == 2
+
+
+def outlook(offset: int, ages: list[int] = AGES, **limits: int) -> Outlook:
+    settings = {"retention_ms": -1, "retention_bytes": -1} | limits
+    return foresee(THREE, lambda number: NOW - ages[number], offset, now_ms=NOW, **settings)
+
+
+def test_without_limits_nothing_is_ever_in_danger() -> None:
+    assert outlook(0) == STAYS
+
+
+def test_what_is_at_the_end_is_not_there_yet() -> None:
+    assert outlook(300, retention_ms=1, retention_bytes=1) == STAYS
+
+
+def test_an_offset_has_as_long_as_its_segment_is_young() -> None:
+    assert outlook(0, retention_ms=1000) == Outlook(100, None, 0.1)
+    assert outlook(99, retention_ms=1000) == Outlook(100, None, 0.1)
+    assert outlook(100, retention_ms=1000) == Outlook(500, None, 0.5)
+    assert outlook(0, retention_ms=800) == Outlook(-100, None, 0.0)
+
+
+def test_a_young_segment_before_it_protects_it() -> None:
+    assert outlook(150, ages=[100, 900, 900], retention_ms=1000) == Outlook(900, None, 0.9)
+
+
+def test_a_time_stamp_from_the_future_leaves_no_more_than_all() -> None:
+    assert outlook(0, ages=[-5000, 0, 0], retention_ms=1000) == Outlook(6000, None, 1.0)
+
+
+def test_an_offset_stays_until_as_much_as_is_kept_lies_behind_its_segment() -> None:
+    assert outlook(0, retention_bytes=2000) == Outlook(None, 500, 0.25)
+    assert outlook(100, retention_bytes=2000) == Outlook(None, 1500, 0.75)
+    assert outlook(250, retention_bytes=2000) == Outlook(None, 2000, 1.0)
+    assert outlook(0, retention_bytes=1500) == Outlook(None, 0, 0.0)
+
+
+def test_the_limit_that_comes_first_counts() -> None:
+    assert outlook(0, retention_ms=1000, retention_bytes=3000) == Outlook(100, 1500, 0.1)
+    assert outlook(0, retention_ms=10_000, retention_bytes=2000) == Outlook(9100, 500, 0.25)
+
+
+def test_a_limit_of_nothing_leaves_nothing() -> None:
+    assert outlook(0, ages=[0, 0, 0], retention_ms=0).left_share == 0
+    assert outlook(299, retention_bytes=0).left_share == 0
