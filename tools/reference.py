@@ -11,6 +11,7 @@ PAGES = {
     "settings.md": "riverlog.config.reference",
     "commands.md": "riverlog.cli.reference",
     "protocol.md": "riverlog.broker.reference",
+    "metrics.md": "riverlog.broker.metrics.reference",
 }
 
 

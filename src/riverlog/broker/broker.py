@@ -5,7 +5,7 @@
     partitions  topic and index to open log, for the hot path
     commit      group commit: many acknowledgements, one fsync
     waiters     parked fetches        sessions    incremental fetches
-    lag         who is about to lose records
+    lag         who is about to lose records            counters    requests and errors, for metrics
 
 Everything here belongs to one event loop. A change of the cluster reaches the logs through
 `_follow`, at run time; at the start, the same functions bring the disk to what the store says.
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from riverlog.broker.coordinator_topics import new_topic
 from riverlog.broker.fetch_sessions import FetchSessions
 from riverlog.broker.lag_watch import LagWatch
+from riverlog.broker.metrics.counters import RequestCounters
 from riverlog.broker.override_rules import ConfigOverrideRules
 from riverlog.broker.partitions import Partitions
 from riverlog.broker.waiting import FetchWaiters
@@ -83,6 +84,7 @@ class Broker:
         self.on_settings_changed: list[Callable[[BrokerSettings], None]] = []
         """Told of new settings, for those who keep a section of their own."""
         self.advertised_versions: list[tuple[int, int, int]] = []
+        self.counters = RequestCounters()
         self.partitions = Partitions()
         self.waiters = FetchWaiters(loop)
         self.sessions = FetchSessions(

@@ -27,6 +27,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from riverlog.broker.handler import Parked
+from riverlog.broker.metrics.counters import Traffic
 from riverlog.broker.request_memory import FIRST_BYTES
 from riverlog.errors import ProtocolError, RemoteProtocolError
 
@@ -94,6 +95,7 @@ class Connection:
         "_request_bytes_max",
         "_slots",
         "_socket",
+        "_traffic",
         "_unsent_bytes",
         "frame_started",
         "is_closed",
@@ -117,8 +119,10 @@ class Connection:
         listener_name: str,
         peer_name: str,
         on_closed: Callable[[Connection], None],
+        traffic: Traffic | None = None,
     ) -> None:
         self._socket = sock
+        self._traffic = traffic or Traffic()
         self._fd = sock.fileno()
         self._loop = loop
         self._dispatch = dispatch
@@ -177,6 +181,7 @@ class Connection:
         if self._is_discarding:
             return
         self.last_active = self._loop.time()
+        self._traffic.received_bytes += received
         if self._frame is not None:
             self._filled += received
             if self._filled == self._needed:
@@ -232,6 +237,7 @@ class Connection:
             self._send()
 
     def _refuse_size(self, size: int) -> None:
+        self._traffic.malformed_requests += 1
         self.close(
             f"a request of {size} bytes is outside {SMALLEST_REQUEST}..{self._request_bytes_max} "
             "(socket.request.max.bytes)",
@@ -346,14 +352,17 @@ class Connection:
         try:
             reply = self._dispatch(self, buffer, start, end)
         except RemoteProtocolError as error:
+            self._traffic.malformed_requests += 1
             self.close(f"malformed request: {error}", level=logging.WARNING)
             return
         except ProtocolError:
+            self._traffic.failed_requests += 1
             logger.exception("could not write a reply to %s", self.peer_name)
             self.close("internal error")
             return
         except Exception:
             # The edge of one connection: a bug in one handler must not end the others' connections.
+            self._traffic.failed_requests += 1
             logger.exception("a request from %s failed", self.peer_name)
             self.close("internal error")
             return
@@ -443,6 +452,7 @@ class Connection:
                         sent = self._socket.send(head, _MSG_MORE if out else 0)
                     except (BlockingIOError, InterruptedError):
                         sent = 0
+                    self._traffic.sent_bytes += sent
                     if sent < len(head):
                         out.appendleft(memoryview(head)[sent:])
                         self._wait_until_writable()
@@ -454,6 +464,7 @@ class Connection:
                         out.appendleft(head)
                         self._wait_until_writable()
                         return True
+                    self._traffic.sent_bytes += sent
                     if sent < head.length:
                         if not sent:
                             self.close("a segment file ended before its index said", level=logging.ERROR)

@@ -11,10 +11,12 @@ import inspect
 import logging
 import struct
 from collections.abc import Awaitable, Iterable
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from riverlog.broker.apis.produce import answer_alike
 from riverlog.broker.handler import Context, Handler, Parked, RawHandler
+from riverlog.broker.metrics.counters import TIMED_MASK
 from riverlog.errors import RemoteProtocolError
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.protocol.headers import read_request_header
@@ -43,6 +45,8 @@ class Dispatcher:
         self._broker = broker
         self._handlers = {handler.api_key: handler for handler in handlers}
         self._bytes_max = broker.settings.network.request_without_records_max_bytes
+        self._counters = {api_key: broker.counters.of(api_key) for api_key in self._handlers}
+        self._produce_counters = broker.counters.of(PRODUCE)
 
     def advertised_versions(self) -> list[tuple[int, int, int]]:
         """List (API key, first version, last version) as ApiVersions tells it."""
@@ -59,6 +63,11 @@ class Dispatcher:
         if shape is not None:
             alike = shape.match(buffer, start, end)
             if alike is not None:
+                counters = self._produce_counters
+                counters.requests += 1
+                if counters.requests & TIMED_MASK == 1:
+                    began = perf_counter()
+                    return counters.timed(answer_alike(self._broker, shape, alike, buffer), began)
                 return answer_alike(self._broker, shape, alike, buffer)
         api_key, api_version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(buffer, start)
         handler = self._handlers.get(api_key)
@@ -71,23 +80,47 @@ class Dispatcher:
             )
         header = read_request_header(buffer, start, end)
         context = Context(api_key, api_version, correlation_id, header.client_id, connection, start)
+        counters = self._counters[api_key]
+        counters.requests += 1
+        if counters.requests & TIMED_MASK == 1:
+            began = perf_counter()
+            answer = self._answer(handler, context, connection, buffer, header.body_start, end)
+            return counters.timed(answer, began)
+        return self._answer(handler, context, connection, buffer, header.body_start, end)
+
+    def _answer(
+        self,
+        handler: Handler | RawHandler,
+        context: Context,
+        connection: Connection,
+        buffer: bytearray | memoryview,
+        body_start: int,
+        end: int,
+    ) -> Reply | Parked | None:
+        """Answer a request of a version that is served."""
         if isinstance(handler, RawHandler):
-            return handler.answer(self._broker, context, buffer, header.body_start, end)
-        request = read_request(api_key, api_version, buffer, header.body_start, end)
+            return handler.answer(self._broker, context, buffer, body_start, end)
+        request = read_request(context.api_key, context.api_version, buffer, body_start, end)
         answer = handler.answer(self._broker, request, context)
         if inspect.isawaitable(answer):
             return self._answer_later(answer, context, connection)
         if answer is None:
             return None
-        return write_response(api_key, api_version, correlation_id, answer)
+        return self._written(answer, context)
+
+    def _written(self, answer: Any, context: Context) -> bytes:
+        """Write an answer, and count the error that it tells as a whole."""
+        error_code = getattr(answer, "error_code", 0)
+        if error_code:
+            self._counters[context.api_key].note_error(error_code)
+        return write_response(context.api_key, context.api_version, context.correlation_id, answer)
 
     def _answer_later(self, answer: Awaitable[Any], context: Context, connection: Connection) -> Parked:
         parked = Parked(blocking=True)
 
         async def finish() -> None:
             try:
-                message = await answer
-                reply = write_response(context.api_key, context.api_version, context.correlation_id, message)
+                reply = self._written(await answer, context)
             except Exception:
                 logger.exception(
                     "API %d version %d of %s failed",

@@ -61,7 +61,7 @@ class Parked:
     being looked at, which is how Kafka treats every request; a produce waiting for its fsync does not.
     """
 
-    __slots__ = ("_on_resolved", "blocking", "is_resolved", "on_abandoned", "reply")
+    __slots__ = ("_on_resolved", "blocking", "is_resolved", "on_abandoned", "reply", "when_resolved")
 
     def __init__(self, *, blocking: bool, on_abandoned: Callable[[], None] | None = None) -> None:
         self.blocking = blocking
@@ -69,6 +69,8 @@ class Parked:
         self.reply: Reply | None = None
         self.on_abandoned = on_abandoned
         """Called when the connection goes away before the reply is there."""
+        self.when_resolved: Callable[[], None] | None = None
+        """Called when the reply is there, by whoever measures how long that took."""
         self._on_resolved: Callable[[], None] | None = None
 
     def attach(self, on_resolved: Callable[[], None]) -> None:
@@ -81,6 +83,8 @@ class Parked:
             return
         self.is_resolved = True
         self.reply = reply
+        if self.when_resolved is not None:
+            self.when_resolved()
         if self._on_resolved is not None:
             self._on_resolved()
 

@@ -16,6 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from riverlog.broker.connection import Connection, Dispatch
+from riverlog.broker.metrics.counters import Traffic
 from riverlog.errors import RiverlogError
 
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ class Listeners:
         self._accepted_this_second = 0
         self._sweeper: asyncio.TimerHandle | None = None
         self._last_one_left = asyncio.Event()
+        self.connections_accepted = 0
         self.connections_refused = 0
+        self.traffic = Traffic()
+        """Of all connections."""
 
     @property
     def connection_count(self) -> int:
@@ -120,6 +124,7 @@ class Listeners:
     def _take_in(self, sock: socket.socket, address: tuple[str, int], listener_name: str) -> None:
         host = address[0]
         self._accepted_this_second += 1
+        self.connections_accepted += 1
         overrides = dict(self.settings.max_connections_per_ip_overrides)
         limit = overrides.get(host, self.settings.max_connections_per_ip)
         if self._by_host[host] >= limit:
@@ -142,6 +147,7 @@ class Listeners:
                 listener_name=listener_name,
                 peer_name=f"{host}:{address[1]}",
                 on_closed=self._forget,
+                traffic=self.traffic,
             )
         )
 

@@ -16,6 +16,7 @@ import logging
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ from riverlog.broker.listening import Listeners
 from riverlog.broker.request_memory import RequestMemory
 
 if TYPE_CHECKING:
+    from riverlog.broker.metrics.endpoint import MetricsEndpoint
     from riverlog.config import BrokerConfig
 
 logger = logging.getLogger("riverlog.broker")
@@ -40,8 +42,11 @@ class Server:
         self._broker: Broker | None = None
         self._listeners: Listeners | None = None
         self._housekeeping: Housekeeping | None = None
+        self._metrics: MetricsEndpoint | None = None
         self.addresses: list[tuple[str, int]] = []
         """Host and port of each listener, as bound; known once started."""
+        self.metrics_address: tuple[str, int] | None = None
+        """Where metrics are served, if they are; known once started."""
 
     @property
     def broker(self) -> Broker:
@@ -56,15 +61,20 @@ class Server:
         dispatcher = Dispatcher(broker, HANDLERS)
         broker.advertised_versions = dispatcher.advertised_versions()
         network = self._config.settings.network
-        listeners = Listeners(
-            network, loop=loop, dispatch=dispatcher, memory=RequestMemory(network.queued_max_request_bytes)
-        )
-        # The port is taken before the data is touched: the commonest mistake should cost nothing.
-        bound = listeners.bind()
+        memory = RequestMemory(network.queued_max_request_bytes)
+        listeners = Listeners(network, loop=loop, dispatch=dispatcher, memory=memory)
+        metrics: MetricsEndpoint | None = None
         try:
+            # Ports are taken before the data is touched: the commonest mistake should cost nothing.
+            bound = listeners.bind()
+            metrics = _metrics_endpoint(broker, listeners, memory)
             await broker.open(bound)
+            if metrics is not None:
+                await metrics.start()
         except BaseException:
             listeners.stop_listening()
+            if metrics is not None:
+                await metrics.stop()
             await broker.close(clean=False)
             raise
         broker.on_settings_changed.append(lambda changed: listeners.follow(changed.network))
@@ -72,6 +82,8 @@ class Server:
         self._housekeeping = Housekeeping(broker)
         self._housekeeping.start()
         self.addresses = [(host, port) for _name, host, port in bound]
+        if metrics is not None:
+            self._metrics, self.metrics_address = metrics, metrics.address
         listeners.start_accepting()
 
     async def stop(self) -> None:
@@ -84,9 +96,25 @@ class Server:
         listeners.stop_listening()
         if self._housekeeping is not None:
             await self._housekeeping.stop()
+        if self._metrics is not None:
+            await self._metrics.stop()
         broker.waiters.finish_all()
         await listeners.drain(timeout)
         await broker.close(clean=True)
+
+
+def _metrics_endpoint(broker: Broker, listeners: Listeners, memory: RequestMemory) -> MetricsEndpoint | None:
+    """Take the port for metrics, if there is to be one."""
+    monitoring = broker.settings.monitoring
+    if monitoring.metrics_port is None:
+        return None
+    # Loaded on demand: a broker without it should not pay for it.
+    from riverlog.broker.metrics.endpoint import MetricsEndpoint
+    from riverlog.broker.metrics.scrape import Sources
+    from riverlog.broker.metrics.table import metrics_text
+
+    sources = Sources(broker, listeners, memory, time.time())
+    return MetricsEndpoint(monitoring.metrics_host, monitoring.metrics_port, lambda: metrics_text(sources))
 
 
 def run(config: BrokerConfig, on_listening: Callable[[str, int], None] | None = None) -> int:
@@ -112,6 +140,9 @@ async def _serve(config: BrokerConfig, on_listening: Callable[[str, int], None])
     gc.freeze()
     for host, port in server.addresses:
         on_listening(host, port)
+    if server.metrics_address is not None:
+        host, port = server.metrics_address
+        print(f"metrics on http://{f'[{host}]' if ':' in host else host}:{port}/metrics", flush=True)
     await told_to_stop.wait()
     # A second signal must be able to end a stop that hangs.
     for number in (signal.SIGTERM, signal.SIGINT):

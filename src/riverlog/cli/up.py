@@ -17,6 +17,8 @@ The broker runs in the foreground and prints `listening on HOST:PORT` once it se
 SIGTERM stop it in order: what was acknowledged is on disk, and the next start needs no recovery.
 A crash loses nothing acknowledged either; the next start then checks the ends of the logs.
 
+--set metrics.port=9464 serves metrics for Prometheus, and one more line prints where.
+
 It listens on this machine only. To serve others, say so:
 --set listeners=PLAINTEXT://0.0.0.0:9092 --set advertised.listeners=PLAINTEXT://HOST:9092
 

@@ -219,6 +219,16 @@ class GroupCommit:
             self._queue.add(log, log.log_end_offset, None)
             self._schedule()
 
+    @property
+    def synced(self) -> tuple[int, float]:
+        """How often something was brought to the disk so far, and how long that took in all."""
+        return self._syncer.count, self._syncer.seconds
+
+    @property
+    def waiting_count(self) -> int:
+        """How many logs wait for the disk."""
+        return len(self._queue)
+
     def close(self) -> None:
         """End the thread once its round is done; all who still wait learn that nothing is promised to them.
 
@@ -292,6 +302,9 @@ class Syncer:
         self._disk = disk
         self._clock = clock
         self._strategies: dict[int, SyncStrategy] = {}
+        # Calls to the disk so far and what they took, to be read from any thread.
+        self.count = 0
+        self.seconds = 0.0
 
     def sync(self, tickets: list[SyncTicket]) -> list[tuple[SyncTicket, StorageError | None]]:
         """Sync everything the tickets name; give each with what went wrong."""
@@ -307,12 +320,20 @@ class Syncer:
                 and self._sync_file_system(directory)
             ):
                 outcomes += [(ticket, None) for ticket in group]
-                strategy.note_syncfs(count, self._clock() - began)
+                seconds = self._clock() - began
+                strategy.note_syncfs(count, seconds)
+                self._note(1, seconds)
                 continue
             outcomes += [(ticket, ticket.run(self._disk)) for ticket in group]
             if count:
-                strategy.note_files(count, self._clock() - began)
+                seconds = self._clock() - began
+                strategy.note_files(count, seconds)
+                self._note(count, seconds)
         return outcomes
+
+    def _note(self, count: int, seconds: float) -> None:
+        self.count += count
+        self.seconds += seconds
 
     def _sync_file_system(self, directory: LogDirectory) -> bool:
         try:

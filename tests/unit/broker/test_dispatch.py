@@ -10,6 +10,7 @@ import pytest
 
 from riverlog.broker.dispatch import API_VERSIONS, Dispatcher
 from riverlog.broker.handler import Handler, RawHandler
+from riverlog.broker.metrics.counters import RequestCounters
 from riverlog.config import BrokerSettings
 from riverlog.errors import RemoteProtocolError
 from riverlog.protocol import messages, wire
@@ -21,7 +22,9 @@ LIMIT = 2000
 def dispatcher(*handlers: Handler | RawHandler) -> Dispatcher:
     settings = BrokerSettings()
     network = dataclasses.replace(settings.network, request_without_records_max_bytes=LIMIT)
-    broker: Any = SimpleNamespace(settings=dataclasses.replace(settings, network=network))
+    broker: Any = SimpleNamespace(
+        settings=dataclasses.replace(settings, network=network), counters=RequestCounters()
+    )
     return Dispatcher(broker, handlers)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from riverlog.log import PartitionLog
     from riverlog.protocol.fetch import FetchRequest
 
+FETCH = 1
 FIRST_VERSION_WITH_TOPIC_IDS = 13
 
 
@@ -33,6 +34,8 @@ def answer(
     plan = broker.sessions.plan(
         request, by_topic_id=version >= FIRST_VERSION_WITH_TOPIC_IDS, now_ms=broker.now_ms()
     )
+    if plan.error_code:
+        broker.counters.of(FETCH).note_error(plan.error_code)
     if plan.error_code or not plan.wanted:
         return _frame(context, plan.error_code, plan.session_id, [])
 
@@ -43,6 +46,8 @@ def answer(
         fetched, size, must_reply = _read_all(broker, plan, request, bytes_max)
         if not is_last and not must_reply and size < request.min_bytes:
             return None
+        if must_reply:
+            _count_errors(broker, fetched)
         return _frame(context, ErrorCode.NONE, plan.session_id, plan.record_reply(fetched))
 
     reply = attempt(request.max_wait_ms <= 0)
@@ -132,8 +137,14 @@ def _read_one(
     )
 
 
+def _count_errors(broker: Broker, fetched: list[FetchedPartition]) -> None:
+    for one in fetched:
+        if one.error_code:
+            broker.counters.of(FETCH).note_error(one.error_code)
+
+
 def _error(wanted: WantedPartition, error_code: ErrorCode) -> FetchedPartition:
     return FetchedPartition(index=wanted.index, error_code=error_code, high_watermark=-1)
 
 
-HANDLER = RawHandler(api_key=1, min_version=4, max_version=18, answer=answer)
+HANDLER = RawHandler(api_key=FETCH, min_version=4, max_version=18, answer=answer)

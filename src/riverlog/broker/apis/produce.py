@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from riverlog.protocol.batches import WritableBuffer
     from riverlog.protocol.produce_shape import Likeness, ProduceShape
 
+PRODUCE = 0
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 
 Replies = list[tuple["str | bytes", list[tuple[int, PartitionReply]]]]
@@ -44,6 +45,7 @@ def answer(broker: Broker, context: Context, buffer: WritableBuffer, start: int,
     acks = request.acks
     if not ACKS_ALL <= acks <= ACKS_LEADER:
         replies = _refuse_all(request.partitions, ErrorCode.INVALID_REQUIRED_ACKS)
+        broker.counters.of(PRODUCE).note_error(ErrorCode.INVALID_REQUIRED_ACKS)
         return write_produce_response(version, context.correlation_id, replies)
     context.connection.produce_shape = shape_of(version, buffer, context.request_start, request)
 
@@ -72,6 +74,8 @@ def answer(broker: Broker, context: Context, buffer: WritableBuffer, start: int,
                     broker.waiters.appended(log)
                 if acks == ACKS_ALL and log.settings.durability == "fsync":
                     to_sync.append(log)
+        if reply.error_code:
+            broker.counters.of(PRODUCE).note_error(reply.error_code)
         if topic == current_topic:
             replies[-1][1].append((index, reply))
         else:
@@ -87,9 +91,7 @@ def answer_alike(broker: Broker, shape: ProduceShape, alike: Likeness, buffer: W
     log = broker.partitions.find(shape.topic, index)
     if log is None:
         absent = PartitionReply(broker.partitions.why_absent(shape.topic, index))
-        return _conclude(
-            broker, shape.version, correlation_id, shape.acks, [(shape.topic, [(index, absent)])], []
-        )
+        return _refuse_alike(broker, shape, alike, absent)
     error_code, base_offset, log_append_time_ms, log_start_offset, message, record_errors, again = log.append(
         buffer, start, end, broker.now_ms(), shape.version
     )
@@ -116,6 +118,7 @@ def answer_alike(broker: Broker, shape: ProduceShape, alike: Likeness, buffer: W
         if error is None:
             parked.resolve(frame)
         else:
+            broker.counters.of(PRODUCE).note_error(ErrorCode.KAFKA_STORAGE_ERROR)
             failed = [(shape.topic, [(index, PartitionReply(ErrorCode.KAFKA_STORAGE_ERROR))])]
             parked.resolve(write_produce_response(shape.version, correlation_id, failed))
 
@@ -125,6 +128,7 @@ def answer_alike(broker: Broker, shape: ProduceShape, alike: Likeness, buffer: W
 
 def _refuse_alike(broker: Broker, shape: ProduceShape, alike: Likeness, reply: PartitionReply) -> Answer:
     correlation_id, index, _start, _end = alike
+    broker.counters.of(PRODUCE).note_error(reply.error_code)
     return _conclude(broker, shape.version, correlation_id, shape.acks, [(shape.topic, [(index, reply)])], [])
 
 
@@ -175,6 +179,7 @@ def _reply_when_synced(
 
         def on_synced(error: StorageError | None, log: PartitionLog = log) -> None:
             if error is not None:
+                broker.counters.of(PRODUCE).note_error(ErrorCode.KAFKA_STORAGE_ERROR)
                 failed.add(log)
             reply_once_all_are_synced()
 
@@ -205,4 +210,4 @@ def _refuse_all(partitions: list[tuple[str | bytes, int, int, int]], error_code:
     ]
 
 
-HANDLER = RawHandler(api_key=0, min_version=3, max_version=13, answer=answer)
+HANDLER = RawHandler(api_key=PRODUCE, min_version=3, max_version=13, answer=answer)
