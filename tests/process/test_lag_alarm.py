@@ -1,4 +1,4 @@
-"""A slow group and retention, on the real executable: it is warned before its records go, and once they went."""
+"""A slow group and retention, on the real executable: warned before its records go, and once they went."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ class Connection:
             self._send()
 
     def _refuse_size(self, size: int) -> None:
-        self._traffic.malformed_requests += 1
+        self._traffic.rejected_requests += 1
         self.close(
             f"a request of {size} bytes is outside {SMALLEST_REQUEST}..{self._request_bytes_max} "
             "(socket.request.max.bytes)",
@@ -352,7 +352,7 @@ class Connection:
         try:
             reply = self._dispatch(self, buffer, start, end)
         except RemoteProtocolError as error:
-            self._traffic.malformed_requests += 1
+            self._traffic.rejected_requests += 1
             self.close(f"malformed request: {error}", level=logging.WARNING)
             return
         except ProtocolError:

@@ -15,6 +15,7 @@ import pytest
 from riverlog.broker import connection as connection_module
 from riverlog.broker.connection import BACKLOG_BYTES_MAX, Connection
 from riverlog.broker.handler import Parked
+from riverlog.broker.metrics.counters import Traffic
 from riverlog.broker.request_memory import RequestMemory
 from riverlog.errors import RemoteProtocolError
 
@@ -35,6 +36,7 @@ class Bench:
         self.near.setblocking(False)
         self.far.settimeout(DEADLINE)
         self.memory = RequestMemory(limit_bytes=4 * LIMIT)
+        self.traffic = Traffic()
         self.seen: list[bytes] = []
         self.answer: Callable[[bytes], Any] = lambda body: frame(b"re:" + body)
         self.closed: list[Connection] = []
@@ -48,6 +50,7 @@ class Bench:
             listener_name="PLAINTEXT",
             peer_name="127.0.0.1:5",
             on_closed=self.closed.append,
+            traffic=self.traffic,
         )
 
     def _dispatch(self, _connection: Connection, buffer: Any, start: int, end: int) -> Any:
@@ -121,6 +124,7 @@ def test_requests_in_one_packet_are_answered_in_order(bench: Bench) -> None:
     replies = bench.received(3 * (4 + 3 + 8))
 
     assert replies == frame(b"re:request1") + frame(b"re:request2") + frame(b"re:request3")
+    assert (bench.traffic.received_bytes, bench.traffic.sent_bytes) == (3 * 12, len(replies))
 
 
 @pytest.mark.parametrize("piece", [1, 3, 5, 11])
@@ -207,6 +211,7 @@ def test_a_size_outside_the_limits_closes_the_connection_without_memory(bench: B
     assert bench.closed == [bench.connection]
     assert bench.memory.taken_bytes == 0
     assert bench.seen == []
+    assert bench.traffic.rejected_requests == 1
 
 
 def test_malformed_bytes_close_this_connection_and_abandon_what_is_parked(bench: Bench) -> None:
@@ -225,6 +230,7 @@ def test_malformed_bytes_close_this_connection_and_abandon_what_is_parked(bench:
 
     assert abandoned == [True]
     assert bench.far.recv(10) == b""
+    assert (bench.traffic.rejected_requests, bench.traffic.failed_requests) == (1, 0)
 
 
 def test_a_bug_in_a_handler_ends_only_its_connection(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -237,6 +243,7 @@ def test_a_bug_in_a_handler_ends_only_its_connection(bench: Bench, caplog: pytes
     bench.run_until(lambda: bench.connection.is_closed)
 
     assert "a request from 127.0.0.1:5 failed" in caplog.text
+    assert (bench.traffic.rejected_requests, bench.traffic.failed_requests) == (0, 1)
 
 
 def test_a_peer_that_does_not_read_is_not_read_either(bench: Bench) -> None:
@@ -297,6 +304,7 @@ def test_segment_runs_leave_between_the_bytes_around_them(bench: Bench, tmp_path
         whole = b"head" + content[10:2_500_010] + b"middle" + content[5:105] + b"tail"
 
         assert bench.received(2 * len(whole)) == whole * 2
+        assert bench.traffic.sent_bytes == 2 * len(whole)
 
 
 def test_a_file_shorter_than_promised_closes_the_connection(

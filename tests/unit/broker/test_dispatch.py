@@ -10,7 +10,7 @@ import pytest
 
 from riverlog.broker.dispatch import API_VERSIONS, Dispatcher
 from riverlog.broker.handler import Handler, RawHandler
-from riverlog.broker.metrics.counters import RequestCounters
+from riverlog.broker.metrics.counters import TIMED_EVERY, RequestCounters
 from riverlog.config import BrokerSettings
 from riverlog.errors import RemoteProtocolError
 from riverlog.protocol import messages, wire
@@ -113,3 +113,34 @@ def test_produce_is_advertised_from_version_0_although_that_is_refused() -> None
     handler = RawHandler(PRODUCE, 3, 13, lambda *_: None)
 
     assert dispatcher(handler).advertised_versions() == [(PRODUCE, 0, 13)]
+
+
+def test_requests_are_counted_the_first_is_timed_and_so_is_one_in_sixteen() -> None:
+    counted = dispatcher(metadata_handler())
+
+    for _ in range(TIMED_EVERY + 1):
+        dispatch(counted, metadata_request("orders"))
+
+    counters = counted._broker.counters.of(METADATA)
+    assert counters.requests == TIMED_EVERY + 1
+    assert sum(counters.seconds.counts) == 2
+    assert counters.errors == {}
+
+
+def test_the_error_of_an_answer_is_counted() -> None:
+    handler = Handler(METADATA, 1, 13, lambda *_: messages.MetadataResponse(error_code=29))
+    counted = dispatcher(handler)
+
+    dispatch(counted, metadata_request("orders", version=13))
+    dispatch(counted, metadata_request("orders", version=13))
+
+    assert counted._broker.counters.of(METADATA).errors == {29: 2}
+
+
+def test_what_is_not_served_is_not_counted() -> None:
+    counted = dispatcher(metadata_handler())
+
+    with pytest.raises(RemoteProtocolError):
+        dispatch(counted, metadata_request("orders", version=13))
+
+    assert list(counted._broker.counters.used()) == []

@@ -225,3 +225,31 @@ def test_changed_settings_count_at_once() -> None:
     world.machine.change_settings(GroupSettings(group_min_session_timeout_ms=20_000))
 
     assert world.error(world.join("ann", session_timeout_ms=10_000)) == ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+def test_those_who_watch_see_groups_and_commits() -> None:
+    world = World()
+    world.settle("ann", "bert")
+    world.commit(5, name="ann")
+
+    (group,) = world.machine.overview()
+    (place,) = world.machine.committed()
+
+    assert (group.group_id, group.kind, group.state) == ("g", "classic", "Stable")
+    assert set(group.member_ids) == {world.ids["ann"], world.ids["bert"]}
+    assert place == ("g", "t", 0, 5)
+    assert list(world.machine.committed_for("t", 0)) == [place]
+    assert list(world.machine.committed_for("t", 1)) == []
+
+
+def test_what_is_watched_may_change_meanwhile() -> None:
+    world = World()
+    world.settle("ann")
+    world.commit(5, name="ann")
+    places = world.machine.committed()
+    assert next(places).offset == 5
+
+    world.commit(6, name="ann")
+
+    assert list(places) == []
+    assert [place.offset for place in world.machine.committed()] == [6]

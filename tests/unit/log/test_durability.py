@@ -162,6 +162,21 @@ def test_when_syncing_the_file_system_fails_each_file_says_whether_it_was_meant(
     assert [ticket.log for ticket, error in outcomes if error is not None] == [many[3]]
 
 
+def test_calls_to_the_disk_are_counted_with_what_they_took(tmp_path: Path) -> None:
+    few = logs(tmp_path, 2, FaultyDisk(has_syncfs=False))
+    ticks = iter(range(100))
+    syncer = Syncer(FaultyDisk(has_syncfs=False), clock=lambda: float(next(ticks)))
+    for log in few:
+        append(log)
+    tickets = [log.begin_sync() for log in few]
+
+    syncer.sync(tickets)
+
+    assert (syncer.count, syncer.seconds) == (sum(map(len, tickets)), 1.0)
+    syncer.sync([])
+    assert (syncer.count, syncer.seconds) == (sum(map(len, tickets)), 1.0)
+
+
 def test_syncfs_is_left_alone_for_a_while_after_it_was_slower() -> None:
     strategy = SyncStrategy()
     strategy.note_files(1, 0.001)

@@ -10,13 +10,24 @@ from riverlog.config import TopicSettings
 from riverlog.errors import DiskFull, StorageError
 from riverlog.log import AppendResult, PartitionLog
 from riverlog.log.open_files import FileSlice
+from riverlog.log.retention import STAYS
 from riverlog.protocol.batches import read_header, split_batches
 from riverlog.protocol.compression import Compression
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.protocol.records import Record, build_batch
 from tests.batch_builders import BATCH_TIME_MS, batch, with_header
 from tests.faulty_disk import FaultyDisk
-from tests.log_builders import NOW, append, new_log, offsets, read_all, reopened
+from tests.log_builders import (
+    NOW,
+    ORDERS,
+    TOPIC_ID,
+    append,
+    manager,
+    new_log,
+    offsets,
+    read_all,
+    reopened,
+)
 
 STORAGE_ERROR = ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -960,3 +971,66 @@ def test_the_topics_id_can_be_given_to_a_partition_that_has_none(tmp_path: Path)
 
 def test_topic_settings_of_the_builder_are_the_partitions(tmp_path: Path) -> None:
     assert new_log(tmp_path, retention_ms=5).settings == TopicSettings(retention_ms=5)
+
+
+# What is told to those who look
+
+
+def test_what_is_appended_is_counted_from_the_opening_on(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+    append(log, batch(3))
+    append(log, batch(2))
+
+    assert (log.appended_records, log.appended_bytes) == (5, log.size)
+    assert (reopened(log).appended_records, reopened(log).appended_bytes) == (0, 0)
+
+
+def test_a_refused_batch_is_not_counted(tmp_path: Path) -> None:
+    log = new_log(tmp_path, max_message_bytes=10)
+    assert answer(log).error_code
+
+    assert (log.appended_records, log.appended_bytes) == (0, 0)
+
+
+def test_the_outlook_follows_the_segments(tmp_path: Path) -> None:
+    log = new_log(tmp_path, segment_bytes=200, retention_ms=1_000_000, retention_bytes=1000)
+    for _ in range(3):
+        append(log, batch(3))
+    size = log.size // 3
+
+    oldest, newest = log.outlook(1, BATCH_TIME_MS), log.outlook(7, BATCH_TIME_MS)
+
+    assert log.segment_count == 3
+    assert oldest.left_bytes == 1000 - 2 * size
+    assert newest.left_bytes == 1000
+    assert oldest.left_ms is not None
+    assert 1_000_000 <= oldest.left_ms <= 1_000_100
+    assert log.outlook(9, BATCH_TIME_MS) == STAYS
+
+
+def test_nothing_ends_what_a_topic_keeps_for_ever(tmp_path: Path) -> None:
+    log = new_log(tmp_path, retention_ms=-1, retention_bytes=-1)
+    append(log)
+    assert log.outlook(0, NOW) == STAYS
+
+    log.settings = TopicSettings(cleanup_policy=("compact",), retention_ms=1, retention_bytes=1)
+    assert log.outlook(0, NOW) == STAYS
+
+
+def test_retention_says_what_it_is_about_to_delete_while_it_is_there(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    made = manager(
+        tmp_path,
+        settings=TopicSettings(segment_bytes=200, retention_ms=-1, retention_bytes=250),
+        before_deletion=lambda log, offset: told.append((offset, log.log_start_offset)),
+    )
+    log = made.create(ORDERS, TOPIC_ID, NOW)
+    append(log)
+    assert log.apply_retention(NOW) == 0
+    for _ in range(4):
+        append(log)
+
+    count = log.apply_retention(NOW)
+
+    assert count
+    assert told == [(log.log_start_offset, 0)]

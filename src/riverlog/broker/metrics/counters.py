@@ -93,12 +93,12 @@ class RequestCounters:
 class Traffic:
     """What went through all connections."""
 
-    __slots__ = ("failed_requests", "malformed_requests", "received_bytes", "sent_bytes")
+    __slots__ = ("failed_requests", "received_bytes", "rejected_requests", "sent_bytes")
 
     def __init__(self) -> None:
         self.received_bytes = 0
         self.sent_bytes = 0
-        self.malformed_requests = 0
+        self.rejected_requests = 0
         """Their connections were closed, which is all the answer they got."""
         self.failed_requests = 0
         """Through a fault of ours."""

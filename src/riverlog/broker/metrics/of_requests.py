@@ -83,11 +83,12 @@ METRICS: Final[tuple[Metric, ...]] = (
     ),
     (
         Family(
-            "riverlog_requests_malformed_total",
+            "riverlog_requests_rejected_total",
             Kind.COUNTER,
-            "Requests that could not be read or are not served; each ended its connection.",
+            "Requests that ended their connection: they could not be read, are not served, or were refused"
+            " with acks=0, where no answer can say so.",
         ),
-        lambda scrape: [("", scrape.sources.listeners.traffic.malformed_requests)],
+        lambda scrape: [("", scrape.sources.listeners.traffic.rejected_requests)],
     ),
     (
         Family(

@@ -31,6 +31,11 @@ def produce(asked: AskedBroker, version: int, index: int = 0, **options: Any) ->
     return told.error_code, told.base_offset
 
 
+def errors(asked: AskedBroker) -> dict[int, int]:
+    """The errors that were counted, whichever way a request took."""
+    return asked.broker.counters.of(0).errors
+
+
 @pytest.fixture(params=VERSIONS)
 def version(request: pytest.FixtureRequest, asked: AskedBroker) -> int:
     """A version in which a request was answered already."""
@@ -66,6 +71,7 @@ def test_nothing_is_acknowledged_that_the_disk_does_not_take(
     monkeypatch.setattr(asked.broker.commit, "wait_for", wait_for)
 
     assert produce(asked, version, acks=-1) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+    assert errors(asked) == {ErrorCode.KAFKA_STORAGE_ERROR: 1}
 
 
 def test_a_retry_is_answered_with_its_first_offset(asked: AskedBroker, version: int) -> None:
@@ -86,6 +92,7 @@ def test_a_batch_that_is_refused_is_told_why(asked: AskedBroker, version: int) -
     assert produce(asked, version, 2) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
     assert produce(asked, version, -1) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
     assert produce(asked, version) == (0, 4)
+    assert errors(asked) == {ErrorCode.CORRUPT_MESSAGE: 1, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: 2}
 
 
 def test_a_topic_that_is_gone_is_not_written_to(asked: AskedBroker, version: int) -> None:

@@ -24,7 +24,7 @@ RETENTION_MS = 1_000_000
 def listeners() -> Any:
     traffic = Traffic()
     traffic.received_bytes, traffic.sent_bytes = 1000, 2000
-    traffic.malformed_requests, traffic.failed_requests = 1, 2
+    traffic.rejected_requests, traffic.failed_requests = 1, 2
     return SimpleNamespace(connection_count=3, connections_accepted=5, connections_refused=4, traffic=traffic)
 
 
@@ -91,7 +91,7 @@ def test_connections_and_the_process_are_told(asked: AskedBroker) -> None:
     assert metrics.value("riverlog_connections_refused_total") == 4
     assert metrics.value("riverlog_received_bytes_total") == 1000
     assert metrics.value("riverlog_sent_bytes_total") == 2000
-    assert metrics.value("riverlog_requests_malformed_total") == 1
+    assert metrics.value("riverlog_requests_rejected_total") == 1
     assert metrics.value("riverlog_requests_failed_total") == 2
     assert metrics.value("riverlog_request_memory_bytes") == 0
     assert metrics.value("riverlog_request_memory_limit_bytes") == 1 << 20
