@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 PLACES_PER_STEP = 64
 """How many commits a step looks at where the group has read everything."""
 
+WARNINGS_MAX = 100
+"""How many warnings are written from one look to the next; others are counted, and metrics tell of them."""
+
 logger = logging.getLogger("riverlog.broker.lag")
 
 
@@ -45,6 +48,8 @@ class LagWatch:
         self._settings = settings
         self._now_ms = now_ms
         self._next_look_ms = 0
+        self._warnings = 0
+        """Since the last look, those that were left out included."""
         self._written: dict[PartitionLog, tuple[int, int]] = {}
         """How much had been written to partitions with lag at the last look, and when that was."""
 
@@ -80,6 +85,9 @@ class LagWatch:
                     yield
             if not number % PLACES_PER_STEP:
                 yield
+        if self._warnings > WARNINGS_MAX:
+            logger.warning("%d more warnings of lag are left out", self._warnings - WARNINGS_MAX)
+        self._warnings = 0
         self._written = written
         self.alarms.keep_only(seen)
 
@@ -94,7 +102,10 @@ class LagWatch:
 
     def _note(self, pair: Pair, lag: Lag, log: PartitionLog, now_ms: int) -> None:
         risk = self.alarms.note(pair, lag, self.alarm_share)
-        if risk is not Risk.NONE:
+        if risk is Risk.NONE:
+            return
+        self._warnings += 1
+        if self._warnings <= WARNINGS_MAX:
             logger.warning("%s", warning(pair, lag, risk, now_ms, self._bytes_per_second(log, now_ms)))
 
     def _bytes_per_second(self, log: PartitionLog, now_ms: int) -> float:

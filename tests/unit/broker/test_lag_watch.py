@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from riverlog.broker.lag_watch import LagWatch
+from riverlog.broker.lag_watch import WARNINGS_MAX, LagWatch
 from riverlog.groups import Commit, OffsetToCommit
 from tests.batch_builders import BATCH_TIME_MS
 from tests.unit.broker.apis.asking import AskedBroker
@@ -221,4 +221,8 @@ def test_every_group_of_a_large_number_is_looked_at_in_short_steps(
     steps = sum(1 for _ in watched.watch.housekeeping())
 
     assert steps >= 200
-    assert len(watched.warnings()) == 200
+    *warnings, last = watched.warnings()
+    assert len(warnings) == WARNINGS_MAX
+    assert last == f"{200 - WARNINGS_MAX} more warnings of lag are left out"
+    assert len(list(watched.watch.alarms)) == 200
+    assert watched.look() == []

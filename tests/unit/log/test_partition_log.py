@@ -982,7 +982,8 @@ def test_what_is_appended_is_counted_from_the_opening_on(tmp_path: Path) -> None
     append(log, batch(2))
 
     assert (log.appended_records, log.appended_bytes) == (5, log.size)
-    assert (reopened(log).appended_records, reopened(log).appended_bytes) == (0, 0)
+    again = reopened(log)
+    assert (again.appended_records, again.appended_bytes) == (0, 0)
 
 
 def test_a_refused_batch_is_not_counted(tmp_path: Path) -> None:
