@@ -64,8 +64,8 @@ class Dispatcher:
             alike = shape.match(buffer, start, end)
             if alike is not None:
                 counters = self._produce_counters
-                counters.requests += 1
-                if counters.requests & TIMED_MASK == 1:
+                counters.requests = number = counters.requests + 1
+                if number & TIMED_MASK == 1:
                     began = perf_counter()
                     return counters.timed(answer_alike(self._broker, shape, alike, buffer), began)
                 return answer_alike(self._broker, shape, alike, buffer)
@@ -81,8 +81,8 @@ class Dispatcher:
         header = read_request_header(buffer, start, end)
         context = Context(api_key, api_version, correlation_id, header.client_id, connection, start)
         counters = self._counters[api_key]
-        counters.requests += 1
-        if counters.requests & TIMED_MASK == 1:
+        counters.requests = number = counters.requests + 1
+        if number & TIMED_MASK == 1:
             began = perf_counter()
             answer = self._answer(handler, context, connection, buffer, header.body_start, end)
             return counters.timed(answer, began)

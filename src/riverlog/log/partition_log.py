@@ -67,6 +67,7 @@ class PartitionLog:
     """One partition on disk."""
 
     __slots__ = (
+        "_appended_before",
         "_chain",
         "_context",
         "_epochs",
@@ -86,8 +87,6 @@ class PartitionLog:
         "_snapshots",
         "_sync",
         "_unflushed_since_ms",
-        "appended_bytes",
-        "appended_records",
         "directory",
         "follows_log_end",
         "high_watermark",
@@ -128,13 +127,13 @@ class PartitionLog:
         self.high_watermark = high_watermark
         # Whether all that is appended is committed at once: there is no other replica to wait for.
         self.follows_log_end = True
-        # Since it was opened, for those who look from time to time.
-        self.appended_records = 0
-        self.appended_bytes = 0
         self._sync = SyncState(recovery_point)
         # Why appends are refused; None while all is well.
         self.is_offline: StorageError | None = None
         self._chain = SegmentChain(segments)
+        # What was appended is worked out from these when somebody asks, so that an append need not count:
+        # offsets less the log end, bytes less the active segment's size.
+        self._appended_before = (-log_end_offset, -self._chain.active.size)
         self._epochs = epochs
         self._leader_epoch = max(epochs.latest, 0)
         self._producers = producers
@@ -193,6 +192,16 @@ class PartitionLog:
     def size(self) -> int:
         """Bytes of all segments."""
         return self._chain.size
+
+    @property
+    def appended_records(self) -> int:
+        """Offsets given out since the partition was opened; what was cut off again counts too."""
+        return self._appended_before[0] + self.log_end_offset
+
+    @property
+    def appended_bytes(self) -> int:
+        """Bytes appended since the partition was opened; what was cut off again counts too."""
+        return self._appended_before[1] + self._chain.active.size
 
     @property
     def first_base_offset(self) -> int:
@@ -333,8 +342,6 @@ class PartitionLog:
             return self._undo_append(segment, error)
         segment.note_batch(size, last_offset, max_timestamp, self._index_interval_bytes)
         self.log_end_offset = end_offset = last_offset + 1
-        self.appended_bytes += size
-        self.appended_records += end_offset - base_offset
         if self.follows_log_end:
             self.high_watermark = end_offset
         if not position:
@@ -402,6 +409,8 @@ class PartitionLog:
         context = self._context
         segment = self._create_segment(self.log_end_offset, now_ms)
         self._chain.add(segment)
+        records, size = self._appended_before
+        self._appended_before = records, size + sealed.size
         self._sync.note_indexes(self.log_end_offset, *sealed.index_paths(), snapshot)
         self._snapshot_place = (segment, 0)
         self._roll_after = _NEVER
@@ -548,6 +557,7 @@ class PartitionLog:
     def _cut(self, offset: int, now_ms: int) -> None:
         """Drop the batches from the one that holds `offset` on. Raises OSError, CorruptBatch."""
         chain = self._chain
+        records, size = self.appended_records, self.appended_bytes
         if offset < chain[0].base_offset:
             self._discard(list(chain), now_ms)
             chain.replace_all(self._create_segment(offset, now_ms))
@@ -559,6 +569,7 @@ class PartitionLog:
             segment.cut(position, offset)
             self._sync.note_paths(segment.log_path, *segment.index_paths())
         self.log_end_offset = offset
+        self._appended_before = records - offset, size - chain.active.size
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
         self._sync.truncate_to(offset)

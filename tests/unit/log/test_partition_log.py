@@ -986,6 +986,23 @@ def test_what_is_appended_is_counted_from_the_opening_on(tmp_path: Path) -> None
     assert (again.appended_records, again.appended_bytes) == (0, 0)
 
 
+def test_appends_are_counted_whatever_becomes_of_their_segments(tmp_path: Path) -> None:
+    log = new_log(tmp_path, segment_bytes=200, retention_bytes=0)
+    size = len(batch(3))
+    for number in range(1, 5):
+        append(log, batch(3))
+        assert (log.appended_records, log.appended_bytes) == (3 * number, size * number)
+
+    for cut in (10, 5, 3, 0):
+        log.truncate_to(cut, NOW)
+        assert (log.appended_records, log.appended_bytes) == (12, 4 * size)
+    append(log, batch(3))
+    assert log.apply_retention(NOW) == 1
+    append(log, batch(3))
+
+    assert (log.appended_records, log.appended_bytes) == (18, 6 * size)
+
+
 def test_a_refused_batch_is_not_counted(tmp_path: Path) -> None:
     log = new_log(tmp_path, max_message_bytes=10)
     assert answer(log).error_code
