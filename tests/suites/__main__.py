@@ -11,11 +11,14 @@ from pathlib import Path
 
 from tests.live_broker import LiveBroker
 
+from .go import FranzGo
 from .kafka_python import KafkaPythonSuite
 from .rust import Rskafka, RustRdkafka
 from .suite import FAILED, PASSED, SKIPPED, Outcomes, Suite
 
-SUITES: dict[str, type[Suite]] = {suite.name: suite for suite in (KafkaPythonSuite, Rskafka, RustRdkafka)}
+SUITES: dict[str, type[Suite]] = {
+    suite.name: suite for suite in (KafkaPythonSuite, Rskafka, RustRdkafka, FranzGo)
+}
 
 
 def outcomes_of(suite: Suite, bootstrap: str | None) -> Outcomes:

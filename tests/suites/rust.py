@@ -29,6 +29,7 @@ class Crate(Suite):
     version: ClassVar[str]
     tests: ClassVar[tuple[str, ...]]
 
+    builder = "cargo"
     home = CACHE / "rust"
 
     @property

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from .go import go_outcomes
 from .kafka_python import junit_outcomes
 from .rust import Rskafka
 from .suite import FAILED, PASSED, SKIPPED, cargo_outcomes
@@ -22,6 +23,16 @@ test test_broken ... FAILED
 
 running 1 test
 test test_plain ... ok
+"""
+
+GO = """=== RUN   TestGroup
+=== PAUSE TestGroup
+    group_test.go:7: --- no result, a line of text
+--- FAIL: TestGroup (1.00s)
+    --- PASS: TestGroup/classic (0.50s)
+    --- FAIL: TestGroup/newer (0.50s)
+--- SKIP: TestShare (0.00s)
+FAIL
 """
 
 JUNIT = """<testsuites><testsuite>
@@ -51,6 +62,17 @@ def test_pytest_s_failures_and_errors_are_both_failures() -> None:
         "test.one::fails[a-b]": FAILED,
         "test.two::errs": FAILED,
         "test.two::waits": SKIPPED,
+    }
+
+
+def test_go_s_parts_of_a_test_count_as_tests() -> None:
+    outcomes = go_outcomes(GO)
+
+    assert outcomes == {
+        "TestGroup": FAILED,
+        "TestGroup/classic": PASSED,
+        "TestGroup/newer": FAILED,
+        "TestShare": SKIPPED,
     }
 
 
