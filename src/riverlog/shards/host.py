@@ -217,6 +217,7 @@ class ShardHost(Generic[M]):
         return is_taken
 
     def _answer_when_safe(self, shard: Shard[M], answers: list[Answer]) -> None:
+        """Give answers once all that was appended to the shard is committed, or turn them into errors."""
         if not answers:
             return
         if shard.is_safe:

@@ -27,19 +27,19 @@ class Machine(Protocol):
     def next_deadline_ms(self) -> int:
         """When to call `pass_time` again, on the steady clock; NEVER if nothing is waited for."""
 
-    def pass_time(self, now: Moment) -> Iterator[Outcome]:
+    def pass_time(self, now: Moment, /) -> Iterator[Outcome]:
         """Decide what is due. Each outcome is to be carried out before the next is asked for."""
 
-    def loaded(self, now: Moment) -> Iterator[Outcome]:
+    def loaded(self, now: Moment, /) -> Iterator[Outcome]:
         """Begin to serve what was replayed. To be used as `pass_time` is."""
 
-    def refused(self, refused: Any) -> Outcome:
+    def refused(self, refused: Any, /) -> Outcome:
         """Go on after the log refused an outcome's records."""
 
-    def unload(self, error_code: ErrorCode, now: Moment) -> Outcome:
+    def unload(self, error_code: ErrorCode, now: Moment, /) -> Outcome:
         """Stop serving: whoever waits is told to look elsewhere."""
 
-    def replay(self, record: Any, place: int, producer_id: int = NO_PRODUCER) -> None:
+    def replay(self, record: Any, place: int, producer_id: int = NO_PRODUCER, /) -> None:
         """Take in a record that lies at `place` in the log, with a producer id as part of a transaction."""
 
     def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
