@@ -19,6 +19,7 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,7 @@ from riverlog.broker.lag_watch import LagWatch
 from riverlog.broker.metrics.counters import RequestCounters
 from riverlog.broker.override_rules import ConfigOverrideRules
 from riverlog.broker.partitions import Partitions
+from riverlog.broker.transaction_markers import write_marker_of
 from riverlog.broker.waiting import FetchWaiters
 from riverlog.cluster import (
     ALL_BROKERS,
@@ -54,6 +56,7 @@ from riverlog.coordination import LocalStore
 from riverlog.errors import StorageError
 from riverlog.groups import OFFSETS_TOPIC, GroupCoordinator
 from riverlog.log import GroupCommit, LogManager
+from riverlog.transactions import TRANSACTIONS_TOPIC, TransactionCoordinator
 from riverlog.types import TopicPartition
 
 if TYPE_CHECKING:
@@ -112,6 +115,17 @@ class Broker:
         self.lag = LagWatch(
             self.groups, self.partitions, settings=lambda: self.settings.monitoring, now_ms=self.now_ms
         )
+        self.transactions = TransactionCoordinator(
+            settings.transactions,
+            loop,
+            logs=lambda: self.partitions.of(TRANSACTIONS_TOPIC),
+            create_topic=lambda: self._create_coordinator_topic(TRANSACTIONS_TOPIC),
+            commit=self.commit,
+            on_appended=self.waiters.appended,
+            wall_ms=self.now_ms,
+            new_producer_id=lambda: self.cluster.next_producer_id(),
+            write_marker=partial(write_marker_of, self),
+        )
         self._cluster: Cluster | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._logs_are_loaded = False
@@ -160,6 +174,7 @@ class Broker:
         cluster.register(self._registration(bound))
         cluster.listeners.append(self._follow)
         self.groups.start()
+        self.transactions.start()
 
     def _first_directory(self) -> Path:
         directory = Path(self.settings.log.log_dirs[0])
@@ -227,6 +242,7 @@ class Broker:
 
     async def close(self, *, clean: bool) -> None:
         """End all work and close the data; `clean` leaves the marker that spares the next start recovery."""
+        self.transactions.stop()
         self.groups.stop()
         for task in list(self._tasks):
             task.cancel()
@@ -253,6 +269,7 @@ class Broker:
                 self.waiters.appended(log)
         if delta.deleted:
             self.groups.topics_deleted([topic.name for topic in delta.deleted])
+            self.transactions.topics_deleted([topic.name for topic in delta.deleted])
         for topic in (*delta.created, *delta.updated):
             for index in range(len(topic.partitions)):
                 if self.logs.get(TopicPartition(topic.name, index)) is None:
@@ -277,6 +294,7 @@ class Broker:
         self.settings = self.config.settings
         self.logs.follow(self.settings.log)
         self.groups.change_settings(self.settings.groups)
+        self.transactions.change_settings(self.settings.transactions)
         self.cluster.defaults = self._topic_defaults()
         for listener in self.on_settings_changed:
             listener(self.settings)

@@ -29,6 +29,9 @@ class Peer(Protocol):
     produce_shape: ProduceShape | None
     """What the last produce request looked like, to recognise the next by."""
 
+    def close(self, reason: str) -> None:
+        """End the connection."""
+
 
 class Context:
     """One request's circumstances: its header, and the connection it came in on."""

@@ -1,4 +1,4 @@
-"""Work that is due from time to time: retention, rolls, checkpoints, deleted files, expired offsets, lag.
+"""Work that is due from time to time: retention, rolls, checkpoints, deleted files, what expires, lag.
 
 The log manager and the coordinators know what is due; here they are given slices of the event loop's time,
 so that ten thousand partitions delay no request by more than a slice.
@@ -56,6 +56,7 @@ class Housekeeping:
             broker.lag.housekeeping(),
             broker.logs.housekeeping(broker.now_ms()),
             broker.groups.housekeeping(),
+            broker.transactions.housekeeping(),
         )
         for _ in work:
             if time.monotonic() > slice_ends:

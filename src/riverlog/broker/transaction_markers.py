@@ -1,6 +1,7 @@
 """End a producer's transaction in one partition: the marker, and all who wait for it.
 
     append ─▶ readers of committed data look again ─▶ on the disk: the answer
+         └─▶ in the offsets topic: the group's offsets are decided
 
 The coordinator calls this for its own transactions, the WriteTxnMarkers request for those of an operator
 who ends a transaction that no coordinator knows of any more.
@@ -11,11 +12,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from riverlog.groups import OFFSETS_TOPIC
 from riverlog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from riverlog.broker.broker import Broker
     from riverlog.errors import StorageError
+    from riverlog.transactions import Ending
     from riverlog.types import TopicPartition
 
 
@@ -46,6 +49,8 @@ def write_marker(
     if result.error_code:
         future.set_result(result.error_code)
         return future
+    if partition.topic == OFFSETS_TOPIC:
+        broker.groups.transaction_ended(log, producer_id, is_commit=is_commit)
     broker.waiters.appended(log)
     if log.settings.durability != "fsync":
         future.set_result(ErrorCode.NONE)
@@ -57,3 +62,18 @@ def write_marker(
 
     broker.commit.wait_for(log, result.base_offset + 1, on_synced)
     return future
+
+
+def write_marker_of(
+    broker: Broker, ending: Ending, partition: TopicPartition, coordinator_epoch: int
+) -> asyncio.Future[int]:
+    """Append the marker of a transaction that its coordinator ends."""
+    return write_marker(
+        broker,
+        partition,
+        ending.producer_id,
+        ending.epoch,
+        is_commit=ending.is_commit,
+        coordinator_epoch=coordinator_epoch,
+        transaction_version=ending.version,
+    )

@@ -226,6 +226,15 @@ class PartitionLog:
         producer = self._producers.get(producer_id)
         return -1 if producer is None else producer.open_transaction_offset
 
+    def is_in_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Say whether a producer has an open transaction here, in this epoch."""
+        producer = self._producers.get(producer_id)
+        return (
+            producer is not None
+            and producer.open_transaction_offset >= 0
+            and producer.epoch == producer_epoch
+        )
+
     # Appending
 
     def append(

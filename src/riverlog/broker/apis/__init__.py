@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from riverlog.broker.apis import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     alter_partition_reassignments,
     alter_replica_log_dirs,
@@ -25,7 +27,9 @@ from riverlog.broker.apis import (
     describe_producers,
     describe_quorum,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -37,6 +41,7 @@ from riverlog.broker.apis import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -44,6 +49,7 @@ from riverlog.broker.apis import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
     write_txn_markers,
 )
 from riverlog.broker.handler import Handler, RawHandler
@@ -59,7 +65,13 @@ HANDLERS: Final[tuple[Handler | RawHandler, ...]] = (
     delete_records.HANDLER,
     init_producer_id.HANDLER,
     offset_for_leader_epoch.HANDLER,
+    add_partitions_to_txn.HANDLER,
+    add_offsets_to_txn.HANDLER,
+    end_txn.HANDLER,
     write_txn_markers.HANDLER,
+    txn_offset_commit.HANDLER,
+    describe_transactions.HANDLER,
+    list_transactions.HANDLER,
     offset_delete.HANDLER,
     delete_groups.HANDLER,
     list_groups.HANDLER,

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from riverlog.broker.handler import Context
 
 FIRST_VERSION_WITH_SOFTWARE = 3
+FIRST_VERSION_WITH_LEVEL_0 = 4
+"""Readers of version 3 fail on a feature whose range begins at 0 (KAFKA-17011)."""
 FEATURES_EPOCH = 0
 """Which decision on features this is. They come with the program, so there is only one."""
 
-FEATURES: dict[str, int] = {}
+FEATURES: dict[str, int] = {"transaction.version": 2}
 """The features that clients may rely on, with their level."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?\Z")
@@ -38,7 +40,7 @@ def answer(
             return messages.ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         context.connection.software_name = name
         context.connection.software_version = version
-    return describe(broker.supported_versions(), FEATURES)
+    return describe(broker.supported_versions(), FEATURES, context.api_version)
 
 
 def is_software(text: str) -> bool:
@@ -47,16 +49,19 @@ def is_software(text: str) -> bool:
 
 
 def describe(
-    versions: Iterable[tuple[int, int, int]], features: dict[str, int]
+    versions: Iterable[tuple[int, int, int]],
+    features: dict[str, int],
+    api_version: int = FIRST_VERSION_WITH_LEVEL_0,
 ) -> messages.ApiVersionsResponse:
     """Tell versions and features."""
+    lowest = 0 if api_version >= FIRST_VERSION_WITH_LEVEL_0 else 1
     return messages.ApiVersionsResponse(
         api_keys=[
             messages.ApiVersion(api_key=key, min_version=first, max_version=last)
             for key, first, last in versions
         ],
         supported_features=[
-            messages.SupportedFeatureKey(name=name, min_version=0, max_version=level)
+            messages.SupportedFeatureKey(name=name, min_version=lowest, max_version=level)
             for name, level in features.items()
         ],
         finalized_features_epoch=FEATURES_EPOCH,

@@ -1,7 +1,8 @@
 """FindCoordinator (key 10), versions 0-6: which broker decides for a group or a transactional id.
 
-- A group's coordinator is the leader of its partition of `__consumer_offsets`, which is created when
-  somebody asks for the first time. It is there, with its logs, when the answer leaves.
+- A group's coordinator is the leader of its partition of `__consumer_offsets`, a transactional id's that of
+  its partition of `__transaction_state`. These topics are created when somebody asks for the first time.
+  They are there, with their logs, when the answer leaves.
 - Versions 0-3 ask for one key, later ones for many. Version 0 can only mean a group.
 - Brokers are told at the address of the listener that the request came in on.
 - Any other type of key (share groups have one) is refused as invalid.
@@ -58,7 +59,7 @@ def _prepare(broker: Broker, key_type: int) -> int:
     """Make ready to coordinate; gives why that cannot be."""
     if key_type == GROUP:
         return broker.groups.prepare()
-    return ErrorCode.NONE if key_type == TRANSACTION else ErrorCode.INVALID_REQUEST
+    return broker.transactions.prepare() if key_type == TRANSACTION else ErrorCode.INVALID_REQUEST
 
 
 HANDLER = Handler(api_key=10, min_version=0, max_version=6, answer=answer)

@@ -11,10 +11,12 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from riverlog.broker.fencing import fencing_error
 from riverlog.broker.handler import Handler
 from riverlog.errors import StorageError
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
+from riverlog.shards import ProducerIdentity
 
 if TYPE_CHECKING:
     from riverlog.broker.broker import Broker
@@ -22,16 +24,30 @@ if TYPE_CHECKING:
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
+FIRST_VERSION_WITH_PRODUCER_FENCED = 4
 
 _log = logging.getLogger(__name__)
 
 
-def answer(
-    broker: Broker, request: messages.InitProducerIdRequest, _context: Context
+async def answer(
+    broker: Broker, request: messages.InitProducerIdRequest, context: Context
 ) -> messages.InitProducerIdResponse:
-    """Hand out a producer id."""
+    """Hand out a producer id, or what a transactional id stands for."""
     error_code = fault(request)
-    return refused(error_code) if error_code else allotted(broker.cluster.next_producer_id)
+    if error_code:
+        return refused(error_code)
+    if request.transactional_id is None:
+        return allotted(broker.cluster.next_producer_id)
+    expected = None
+    if request.producer_id != NO_PRODUCER_ID:
+        expected = ProducerIdentity(request.producer_id, request.producer_epoch)
+    reply = await broker.transactions.init_producer(
+        request.transactional_id, request.transaction_timeout_ms, expected
+    )
+    if reply.error_code:
+        is_older = context.api_version < FIRST_VERSION_WITH_PRODUCER_FENCED
+        return refused(fencing_error(reply.error_code) if is_older else reply.error_code)
+    return messages.InitProducerIdResponse(producer_id=reply.producer_id, producer_epoch=reply.epoch)
 
 
 def fault(request: messages.InitProducerIdRequest) -> ErrorCode:
@@ -40,8 +56,6 @@ def fault(request: messages.InitProducerIdRequest) -> ErrorCode:
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
     if request.transactional_id == "" or has_id != has_epoch:
         return ErrorCode.INVALID_REQUEST
-    if request.transactional_id is not None:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return ErrorCode.NONE
 
 
@@ -55,7 +69,7 @@ def allotted(next_producer_id: Callable[[], int]) -> messages.InitProducerIdResp
     return messages.InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
-def refused(error_code: ErrorCode) -> messages.InitProducerIdResponse:
+def refused(error_code: int) -> messages.InitProducerIdResponse:
     """Give no id."""
     return messages.InitProducerIdResponse(
         error_code=error_code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH

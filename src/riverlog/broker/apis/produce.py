@@ -7,6 +7,8 @@
   `min.insync.replicas` counts at the most as many as there are replicas, as in Kafka 4.
 - Versions 0-2 carry older formats and are refused; see dispatch for why 0 is advertised.
 
+A transaction's batches are appended once its coordinator knows of them: `transactional_produce`.
+
 Every partition has its own answer: one that is refused does not touch the others.
 
 A connection that sends one partition's batch after the other, as most producers do, is answered by
@@ -15,13 +17,16 @@ A connection that sends one partition's batch after the other, as most producers
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
+from riverlog.broker.apis.transactional_produce import append_once_admitted, has_transactional_batch
 from riverlog.broker.handler import Parked, RawHandler
 from riverlog.errors import RemoteProtocolError
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.protocol.produce import PartitionReply, read_produce, write_produce_response
 from riverlog.protocol.produce_shape import shape_of
+from riverlog.types import TopicPartition
 
 if TYPE_CHECKING:
     from riverlog.broker.broker import Broker
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from riverlog.errors import StorageError
     from riverlog.log import PartitionLog
     from riverlog.protocol.batches import WritableBuffer
+    from riverlog.protocol.produce import ProduceRequest
     from riverlog.protocol.produce_shape import Likeness, ProduceShape
 
 PRODUCE = 0
@@ -36,6 +42,8 @@ ACKS_NONE, ACKS_LEADER, ACKS_ALL = 0, 1, -1
 
 Replies = list[tuple["str | bytes", list[tuple[int, PartitionReply]]]]
 Answer: TypeAlias = "Reply | Parked | None"
+
+NOBODY: Mapping[TopicPartition, int] = {}
 
 
 def answer(broker: Broker, context: Context, buffer: WritableBuffer, start: int, end: int) -> Answer:
@@ -48,10 +56,29 @@ def answer(broker: Broker, context: Context, buffer: WritableBuffer, start: int,
         broker.counters.of(PRODUCE).note_error(ErrorCode.INVALID_REQUIRED_ACKS)
         return write_produce_response(version, context.correlation_id, replies)
     context.connection.produce_shape = shape_of(version, buffer, context.request_start, request)
+    if request.transactional_id is not None or has_transactional_batch(request, buffer):
 
+        def append(
+            request: ProduceRequest, buffer: WritableBuffer, refused: dict[TopicPartition, int]
+        ) -> Answer:
+            return _append(broker, context, request, buffer, refused)
+
+        return append_once_admitted(broker, context, request, buffer, append)
+    return _append(broker, context, request, buffer)
+
+
+def _append(
+    broker: Broker,
+    context: Context,
+    request: ProduceRequest,
+    buffer: WritableBuffer,
+    refused: Mapping[TopicPartition, int] = NOBODY,
+) -> Answer:
+    """Append each partition's batch, but those of refused partitions."""
+    version, acks = context.api_version, request.acks
     now_ms = broker.now_ms()
     find = broker.partitions.find
-    replies = []
+    replies: Replies = []
     to_sync: list[PartitionLog] = []
     current_topic: str | bytes | None = None
     for topic, index, batch_start, batch_end in request.partitions:
@@ -60,6 +87,8 @@ def answer(broker: Broker, context: Context, buffer: WritableBuffer, start: int,
             reply = PartitionReply(broker.partitions.why_absent(topic, index), -1, -1, -1)
         elif batch_start < 0:
             reply = PartitionReply(ErrorCode.INVALID_RECORD, -1, -1, -1, (), "the request holds no records")
+        elif refused and log.topic_partition in refused:
+            reply = PartitionReply(refused[log.topic_partition], -1, -1, log.log_start_offset)
         else:
             result = log.append(buffer, batch_start, batch_end, now_ms, version)
             error_code, base_offset, log_append_time_ms, log_start_offset, message, record_errors, again = (

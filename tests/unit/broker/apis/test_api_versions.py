@@ -69,3 +69,17 @@ def test_features_are_told_with_their_levels() -> None:
         messages.FinalizedFeatureKey(name="group.version", max_version_level=1, min_version_level=1)
     ]
     assert answer.finalized_features_epoch >= 0
+
+
+def test_a_reader_that_fails_on_level_0_is_not_told_of_it() -> None:
+    (older,) = describe([], {"group.version": 1}, 3).supported_features
+    (newer,) = describe([], {"group.version": 1}, 4).supported_features
+
+    assert (older.min_version, newer.min_version) == (1, 0)
+
+
+def test_newer_producers_are_told_that_the_epoch_rises_with_each_transaction(asked: AskedBroker) -> None:
+    answer = asked.ask(messages.ApiVersionsRequest(client_software_name="a", client_software_version="1"))
+
+    levels = {each.name: each.max_version_level for each in answer.finalized_features}
+    assert levels["transaction.version"] == 2

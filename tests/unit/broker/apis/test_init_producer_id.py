@@ -51,7 +51,8 @@ def test_a_producer_that_names_its_former_id_gets_a_new_one(asked: AskedBroker) 
         ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
         ({"transactional_id": None, "producer_id": 5}, ErrorCode.INVALID_REQUEST),
         ({"transactional_id": None, "producer_epoch": 5}, ErrorCode.INVALID_REQUEST),
-        ({"transactional_id": "t"}, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        ({"transactional_id": "t"}, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
+        ({"transactional_id": "t", "transaction_timeout_ms": 900_001}, ErrorCode.INVALID_TRANSACTION_TIMEOUT),
     ],
 )
 def test_what_cannot_be_granted_gets_no_id(
