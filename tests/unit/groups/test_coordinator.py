@@ -22,30 +22,10 @@ from riverlog.log import GroupCommit, PartitionLog
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.shards import host
+from tests.unit.shards.hand_loop import HandLoop
 from tests.unit.shards.memory_log import MemoryCommit, MemoryLog
 
 CLIENT = Client("client", "/127.0.0.1")
-
-
-class HandLoop(asyncio.SelectorEventLoop):
-    """An event loop whose clock is moved by hand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds = 1000.0
-
-    def time(self) -> float:
-        return self.seconds
-
-    def turn(self, times: int = 5) -> None:
-        """Run what is ready."""
-        for _ in range(times):
-            self.call_soon(self.stop)
-            self.run_forever()
-
-    def advance(self, ms: int) -> None:
-        self.seconds += ms / 1000
-        self.turn()
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ class MemoryLog:
     def __init__(self, partition: int = 0, *, durability: str = "fsync") -> None:
         self.topic_partition = TopicPartition(OFFSETS_TOPIC, partition)
         self.path = "/in/memory"
+        self.leader_epoch = 0
         self.settings = TopicSettings(
             durability=durability,
             cleanup_policy=frozenset({"compact"}),
@@ -41,7 +42,10 @@ class MemoryLog:
         self.refusal = 0
         self.is_unreadable = False
 
-    def append(self, buffer: bytearray, start: int, end: int, now_ms: int) -> AppendResult:
+    def append(
+        self, buffer: bytearray, start: int, end: int, now_ms: int, *, is_sequenced: bool = True
+    ) -> AppendResult:
+        assert is_sequenced == (read_header(buffer, start).producer_id < 0)
         size = end - start
         refusal = self.refusal or (10 if size > self.settings.max_message_bytes else 0)
         if refusal:
