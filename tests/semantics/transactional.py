@@ -46,7 +46,7 @@ class TransactionalProducer:
         self.transactional_id = transactional_id
         self.flow = flow
         self.id, self.epoch = -1, -1
-        self._sequences: dict[tuple[str, int], int] = {}
+        self.sequences: dict[tuple[str, int], int] = {}
 
     # Identity
 
@@ -85,9 +85,22 @@ class TransactionalProducer:
     def become(self, producer_id: int, epoch: int) -> None:
         """Go on as another; sequences begin anew."""
         self.id, self.epoch = producer_id, epoch
-        self._sequences = {}
+        self.sequences = {}
 
     # A transaction
+
+    def records(self, count: int, sequence: int) -> bytes:
+        """Build a batch of so many records."""
+        return bytes(
+            batch(
+                count,
+                timestamp=int(time.time() * 1000),
+                producer_id=self.id,
+                producer_epoch=self.epoch,
+                base_sequence=sequence,
+                is_transactional=True,
+            )
+        )
 
     def add(self, topic: Topic, *partitions: int, version: int = 3) -> int:
         """Name partitions, as older clients do; give the error code of the first."""
@@ -113,15 +126,8 @@ class TransactionalProducer:
     def write(self, topic: Topic, *, partition: int = 0, version: int | None = None, count: int = 1) -> int:
         """Append a batch, without naming the partition; give the error code."""
         place = (topic.name, partition)
-        sequence = self._sequences.get(place, 0)
-        records = batch(
-            count,
-            timestamp=int(time.time() * 1000),
-            producer_id=self.id,
-            producer_epoch=self.epoch,
-            base_sequence=sequence,
-            is_transactional=True,
-        )
+        sequence = self.sequences.get(place, 0)
+        records = self.records(count, sequence)
         request = messages.ProduceRequest(
             transactional_id=self.transactional_id,
             acks=ALL,
@@ -130,7 +136,7 @@ class TransactionalProducer:
                 messages.TopicProduceData(
                     name=topic.name,
                     topic_id=topic.id,
-                    partition_data=[messages.PartitionProduceData(index=partition, records=bytes(records))],
+                    partition_data=[messages.PartitionProduceData(index=partition, records=records)],
                 )
             ],
         )
@@ -144,7 +150,7 @@ class TransactionalProducer:
 
         eventually(is_answered, "the last transaction is ended")
         if not errors[-1]:
-            self._sequences[place] = sequence + count
+            self.sequences[place] = sequence + count
         return errors[-1]
 
     def send(self, topic: Topic, *, partition: int = 0, count: int = 1) -> None:
@@ -219,12 +225,7 @@ class TransactionalProducer:
 
     def ask_for_end(self, *, is_commit: bool, version: int | None = None) -> Any:
         """Give the reply to EndTxn, once the broker has made up its mind."""
-        request = messages.EndTxnRequest(
-            transactional_id=self.transactional_id,
-            producer_id=self.id,
-            producer_epoch=self.epoch,
-            committed=is_commit,
-        )
+        request = self._end_request(is_commit=is_commit)
         replies: list[Any] = []
 
         def is_answered() -> bool:
@@ -233,6 +234,18 @@ class TransactionalProducer:
 
         eventually(is_answered, "the transaction is ended")
         return replies[-1]
+
+    def begin_end(self, *, is_commit: bool) -> None:
+        """Ask for the end, and do not wait for the answer."""
+        self._client.send(END_TXN, self.flow.end, self._end_request(is_commit=is_commit))
+
+    def _end_request(self, *, is_commit: bool) -> messages.EndTxnRequest:
+        return messages.EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.id,
+            producer_epoch=self.epoch,
+            committed=is_commit,
+        )
 
     def end(self, *, is_commit: bool = True) -> None:
         """End the transaction, and take the identity for the next one."""

@@ -148,7 +148,7 @@ class World:
 
     def set_epoch(self, epoch: int, transactional_id: str = ID) -> ProducerIdentity:
         """Let the id have come to this epoch; give its producer."""
-        value = self.state(transactional_id)._replace(epoch=epoch)
+        value = self.state(transactional_id)._replace(epoch=epoch, previous_epoch=-1)
         self.machine.replay(TransactionRecord(transactional_id, value), len(self.log))
         self.log.append(encode(TransactionRecord(transactional_id, value)))
         return ProducerIdentity(value.producer_id, epoch)
