@@ -4,6 +4,7 @@
     topics.py  offsets.py          what a cluster holds
     groups.py                      who reads it, how far they have come, and moving them
     produce.py consume.py          records in, records out
+    txn.py                         transactions: list, describe, abort
     config.py                      settings: of a broker to be, and of a running cluster
     log.py                         look into segment files without a broker
     version.py
@@ -12,6 +13,7 @@
     arguments.py                   options that several commands share
     lines.py record_json.py template.py    a record as text: typed lines, JSON objects, format strings
     table.py progress.py           output
+    plain_cluster.py               requests that librdkafka cannot send
     reference.py                   the page docs/reference/commands.md, made from the parsers
 
 Rules: results go to stdout, everything said about them to stderr. `--json` prints one object per line.
