@@ -15,7 +15,7 @@ from .asking import Topic, eventually
 FIND_COORDINATOR = 10
 ADD_PARTITIONS, ADD_OFFSETS, END_TXN, TXN_OFFSET_COMMIT = 24, 25, 26, 28
 DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS, DESCRIBE_PRODUCERS = 65, 66, 61
-TRANSACTION_KEY = 1
+GROUP_KEY, TRANSACTION_KEY = 0, 1
 
 NOT_YET = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -169,6 +169,7 @@ class TransactionalProducer:
             group_id=group,
         )
         errors: list[int] = []
+        find_coordinator(self._client, group, GROUP_KEY)
 
         def is_answered() -> bool:
             errors.append(int(self._client.call(ADD_OFFSETS, version, request).error_code))
@@ -207,6 +208,7 @@ class TransactionalProducer:
             ],
         )
         errors: list[int] = []
+        find_coordinator(self._client, group, GROUP_KEY)
 
         def is_answered() -> bool:
             reply = self._client.call(TXN_OFFSET_COMMIT, version or self.flow.offset_commit, request)
@@ -267,12 +269,12 @@ class TransactionalProducer:
         )
 
 
-def find_coordinator(client: RawClient, transactional_id: str) -> None:
+def find_coordinator(client: RawClient, key: str, key_type: int = TRANSACTION_KEY) -> None:
     """Wait until there is a coordinator for this id."""
-    request = messages.FindCoordinatorRequest(key_type=TRANSACTION_KEY, coordinator_keys=[transactional_id])
+    request = messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
 
     def is_found() -> bool:
         (found,) = client.call(FIND_COORDINATOR, 4, request).coordinators
         return not found.error_code
 
-    eventually(is_found, f"{transactional_id} has a coordinator")
+    eventually(is_found, f"{key} has a coordinator")

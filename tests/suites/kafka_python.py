@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 import tarfile
 import xml.etree.ElementTree as ElementTree
+from contextlib import suppress
+
+from riverlog.client import Admin, TopicExists
 
 from .suite import CACHE, FAILED, PASSED, SKIPPED, Outcomes, Suite, SuiteFailed, gentle, must
 
@@ -21,6 +24,10 @@ NEEDS = [
 NEEDS_ENCRYPTION = ("test_ssl_integration.py", "test_sasl_integration.py")
 SPOKEN_OF_AS = "4.3.1"
 """The broker's version, which decides what the suite tries."""
+
+# One test commits an offset for the partition 1 of this topic. Where there is none it asks for ever, also
+# of Apache Kafka.
+TOPIC_OF_TWO = "transactional_test_topic"
 
 # The distribution leaves out the module that starts brokers. Ours is up already.
 STAND_IN = """class ExternalService:
@@ -68,6 +75,8 @@ class KafkaPythonSuite(Suite):
         (self.source / "servers" / SPOKEN_OF_AS / "kafka-bin").mkdir(parents=True, exist_ok=True)
 
     def run(self, bootstrap: str) -> Outcomes:
+        with Admin(bootstrap) as admin, suppress(TopicExists):
+            admin.create_topic(TOPIC_OF_TWO, partitions=2)
         report = self.home / "report.xml"
         report.unlink(missing_ok=True)
         options = ["-q", "--tb=short", "--timeout", "120", "-p", "no:cacheprovider", f"--junitxml={report}"]
