@@ -2,68 +2,37 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from riverlog.groups import Lag, Risk, warning
 from riverlog.log.retention import Outlook
+from tests.eventually import eventually
+from tests.live_broker import LiveBroker
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "watch-consumer-lag.md"
-COMMANDS = re.findall(r"```console\n\$ (.*?)\n(.*?)```", PAGE.read_text(), re.DOTALL)
+from .page import DOCS, Reader, blocks
+
+PAGE = "how-to/watch-consumer-lag.md"
 STARTS_BROKER = "riverlog up --set metrics.port=9464 &"
 DEFAULT_METRICS = "http://127.0.0.1:9464/metrics"
+SERVES_METRICS = "metrics on "
 
 
-@pytest.fixture
-def addresses(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """The broker that the page starts and its metrics, both on free ports."""
-    settings = ["metrics.port=0", "group.initial.rebalance.delay.ms=0"]
-    broker = subprocess.Popen(
-        [sys.executable, "-m", "riverlog", "up", "--port", "0"]
-        + [word for setting in settings for word in ("--set", setting)],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert broker.stdout is not None
-    listening, metrics = broker.stdout.readline(), broker.stdout.readline()
-    yield listening.removeprefix("listening on ").strip(), metrics.removeprefix("metrics on ").strip()
-    broker.terminate()
-    broker.wait(30)
-    broker.stdout.close()
+def test_the_page_works_when_pasted(tmp_path: Path) -> None:
+    ran = 0
+    settings = {"metrics.port": "0", "group.initial.rebalance.delay.ms": "0"}
+    with LiveBroker(tmp_path / "riverlog-data", settings=settings) as broker:
+        reader = Reader(tmp_path, broker.bootstrap)
+        eventually(lambda: SERVES_METRICS in broker.output(), "it is said where metrics are")
+        metrics = broker.output().partition(SERVES_METRICS)[2].split()[0]
+        for block in blocks(PAGE):
+            if block.command == STARTS_BROKER:
+                continue
+            printed = reader.run(block.command.replace(DEFAULT_METRICS, metrics))
+            ran += 1
+            if block.promised:
+                assert printed == block.promised, block.command
 
-
-def test_the_page_works_when_pasted(tmp_path: Path, addresses: tuple[str, str]) -> None:
-    bootstrap, metrics = addresses
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "RIVERLOG_BOOTSTRAP": bootstrap,
-    }
-    ran = []
-    for command, promised in COMMANDS:
-        if command == STARTS_BROKER:
-            continue
-        finished = subprocess.run(
-            ["bash", "-c", command.replace(DEFAULT_METRICS, metrics)],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert finished.returncode == 0, f"{command}: {finished.stdout}{finished.stderr}"
-        ran.append(command)
-        if promised:
-            assert finished.stdout == promised, command
-
-    assert len(ran) == 11
+    assert ran == 11
 
 
 def test_the_warning_on_the_page_is_what_the_broker_says() -> None:
@@ -72,4 +41,4 @@ def test_the_warning_on_the_page_is_what_the_broker_says() -> None:
 
     said = warning(("billing", "orders", 0), lag, Risk.AT_RISK, now_ms, 0.0)
 
-    assert f"WARNING riverlog.broker.lag: {said}" in PAGE.read_text().replace("\n", " ")
+    assert f"WARNING riverlog.broker.lag: {said}" in (DOCS / PAGE).read_text().replace("\n", " ")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from riverlog.client import Admin, GroupAdmin, Producer
+from tests.eventually import eventually
 from tests.live_broker import LiveBroker
 from tests.process.command import Riverlog
 from tests.prometheus_text import Metrics, parse
@@ -27,7 +27,6 @@ SETTINGS = {
     "offsets.topic.num.partitions": "1",
     "durability": "page-cache",
 }
-SECONDS_MAX = 30.0
 
 _WARNING = re.compile(r"WARNING riverlog\.broker\.lag: (.*)")
 
@@ -67,13 +66,6 @@ def metrics_address(broker: LiveBroker) -> str:
     eventually(lambda: "metrics on " in broker.output(), "it is said where metrics are")
     (address,) = re.findall(r"metrics on (\S+)", broker.output())
     return str(address)
-
-
-def eventually(is_so: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS_MAX
-    while not is_so():
-        assert time.monotonic() < deadline, f"not within {SECONDS_MAX:g} s: {what}"
-        time.sleep(0.05)
 
 
 @contextmanager
