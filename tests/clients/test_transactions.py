@@ -14,6 +14,8 @@ from aiokafka import TopicPartition as AioPartition
 from aiokafka.errors import KafkaError as AioError
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from tests.committed_reader import committed
+
 from .drivers import DEADLINE_S, Message
 from .drivers.librdkafka import Librdkafka
 
@@ -34,36 +36,9 @@ def transactional(bootstrap: str, transactional_id: str, **settings: Any) -> Pro
     return producer
 
 
-def committed_values(bootstrap: str, topic: str, partitions: int = 1) -> list[bytes]:
-    """Read a topic to its end as a reader of committed data."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": f"readers-of-{topic}",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-    )
-    values: list[bytes] = []
-    left = partitions
-    deadline = time.monotonic() + DEADLINE_S
-    try:
-        consumer.assign([TopicPartition(topic, index, 0) for index in range(partitions)])
-        while left:
-            assert time.monotonic() < deadline, f"{topic} has no end"
-            message = consumer.poll(0.2)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                values.append(message.value() or b"")
-            else:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                left -= 1
-    finally:
-        consumer.close()
-    return values
+def committed_values(bootstrap: str, topic: str) -> list[bytes]:
+    """Read a topic of one partition to its end as a reader of committed data."""
+    return [record.value for record in committed(bootstrap, topic)]
 
 
 def fill(witness: Librdkafka, topic: str, count: int) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -57,3 +58,12 @@ def new_topic(bootstrap: str) -> Callable[..., str]:
 def topic(new_topic: Callable[..., str]) -> str:
     """A topic with one partition."""
     return new_topic()
+
+
+@pytest.fixture
+def seed() -> int:
+    """What a test's choices follow from: RIVERLOG_TEST_SEED, or chance; a failing run shows it."""
+    given = os.environ.get("RIVERLOG_TEST_SEED")
+    chosen = int(given) if given else random.randrange(1 << 32)
+    print(f"RIVERLOG_TEST_SEED={chosen}")
+    return chosen

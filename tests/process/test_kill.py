@@ -5,21 +5,11 @@ A failing run prints its seed; RIVERLOG_TEST_SEED=N repeats the choices (not the
 
 from __future__ import annotations
 
-import os
-import random
 from pathlib import Path
 
 import pytest
 
 from tests.process.crash_rounds import CrashRounds
-
-
-@pytest.fixture
-def seed() -> int:
-    given = os.environ.get("RIVERLOG_TEST_SEED")
-    chosen = int(given) if given else random.randrange(1 << 32)
-    print(f"RIVERLOG_TEST_SEED={chosen}")
-    return chosen
 
 
 def run_rounds(data: Path, seed: int, rounds: int) -> None:

@@ -5,7 +5,6 @@ A failing run prints its seed; RIVERLOG_TEST_SEED=N repeats the choices (not the
 
 from __future__ import annotations
 
-import os
 import random
 import threading
 import time
@@ -14,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from riverlog.protocol import messages
 from riverlog.protocol.records import Record, build_batch
+from tests.committed_reader import committed
 from tests.live_broker import LiveBroker
 from tests.process.raw_client import RawClient
 from tests.semantics.asking import Topic
@@ -36,36 +35,11 @@ SETTINGS = {
 }
 
 
-def committed_records(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
-    """Read the topic as a reader of committed data does, to its end; give the keys by partition."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "readers",
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-        }
-    )
+def committed_keys(bootstrap: str, topic: str) -> dict[int, list[bytes]]:
+    """Read the topic to its end as a reader of committed data does; give the keys by partition."""
     found: dict[int, list[bytes]] = {index: [] for index in range(PARTITIONS)}
-    left = set(found)
-    deadline = time.monotonic() + 30
-    try:
-        consumer.assign([TopicPartition(topic, index, 0) for index in found])
-        while left:
-            assert time.monotonic() < deadline, f"partitions {left} do not end"
-            message = consumer.poll(0.5)
-            if message is None:
-                continue
-            error, index = message.error(), message.partition()
-            assert index is not None
-            if error is not None:
-                assert error.code() == KafkaError._PARTITION_EOF, error
-                left.discard(index)
-            else:
-                found[index].append(message.key() or b"")
-    finally:
-        consumer.close()
+    for record in committed(bootstrap, topic, PARTITIONS):
+        found[record.partition].append(record.key)
     return found
 
 
@@ -190,7 +164,7 @@ def test_a_transaction_is_whole_whichever_step_the_broker_dies_after(tmp_path: P
             assert steps.producer is not None
             steps.producer.await_state("CompleteCommit")
             assert committed_offset(client, "group-worker", topic.name) == len(STEPS)
-        assert committed_records(broker.bootstrap, topic.name) == {0: expected, 1: expected}
+        assert committed_keys(broker.bootstrap, topic.name) == {0: expected, 1: expected}
         assert "Traceback" not in broker.output(10_000), broker.output()
     finally:
         broker.kill()
@@ -233,10 +207,7 @@ class Worker(threading.Thread):
             self.told[number] = is_commit
 
 
-def test_transactions_are_atomic_through_ten_kills_under_load(tmp_path: Path) -> None:
-    given = os.environ.get("RIVERLOG_TEST_SEED")
-    seed = int(given) if given else random.randrange(1 << 32)
-    print(f"RIVERLOG_TEST_SEED={seed}")
+def test_transactions_are_atomic_through_ten_kills_under_load(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     data = tmp_path / "data"
     broker = LiveBroker(data, settings=SETTINGS)
@@ -265,7 +236,7 @@ def test_transactions_are_atomic_through_ten_kills_under_load(tmp_path: Path) ->
             for worker in workers:
                 worker.steps.init(client)  # aborts what was left open
 
-        found = committed_records(broker.bootstrap, topic.name)
+        found = committed_keys(broker.bootstrap, topic.name)
         with RawClient(broker.bootstrap) as client:
             for worker in workers:
                 _check(worker, found, client)
