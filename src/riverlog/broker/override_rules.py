@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING
 
 from riverlog.cluster import OverrideRules, Resource, ResourceType
 from riverlog.config import Source, alter_broker, alter_topic
-from riverlog.errors import ConfigError
+from riverlog.errors import RequestRefused
+from riverlog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from riverlog.cluster import Edit
     from riverlog.config import BrokerConfig
+
+
+_WHY_NOT = {
+    ResourceType.GROUP: "a single group has no settings of its own: those of all groups are the broker's",
+    ResourceType.CLIENT_METRICS: "this broker does not collect metrics of clients",
+    ResourceType.BROKER_LOGGER: "loggers keep the levels that the broker was started with",
+}
 
 
 class ConfigOverrideRules(OverrideRules):
@@ -23,7 +31,7 @@ class ConfigOverrideRules(OverrideRules):
     def alter(
         self, resource: Resource, overrides: Mapping[str, str], edits: Sequence[Edit]
     ) -> dict[str, str]:
-        """Work out a resource's settings after these edits, or raise ConfigError."""
+        """Work out a resource's settings after these edits, or raise ConfigError or RequestRefused."""
         config = self._current()
         if resource.type is ResourceType.TOPIC:
             return alter_topic(config.settings.topic_defaults, overrides, edits)
@@ -36,8 +44,7 @@ class ConfigOverrideRules(OverrideRules):
                 edits,
                 for_cluster=is_for_all,
             )
-        kind = resource.type.name.lower().replace("_", " ")
-        raise ConfigError(f"{kind} {resource.name}", "settings", "a topic or a broker")
+        raise RequestRefused(ErrorCode.INVALID_REQUEST, _WHY_NOT[resource.type])
 
 
 def _altered(config: BrokerConfig, source: Source) -> dict[str, str]:

@@ -38,6 +38,7 @@ class OverrideRules(Protocol):
     ) -> dict[str, str]:
         """Work out the settings after these edits; raises ConfigError unless the resource may have them.
 
+        Raises RequestRefused for a resource that can have none.
         The edits name each setting once, and have values except where they delete.
         """
 

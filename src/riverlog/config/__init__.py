@@ -13,7 +13,14 @@ A `BrokerSettings` never changes: a live change makes another one. Only `loading
 read the one file it is told to.
 """
 
-from riverlog.config.describe import ConfigEntry, Synonym, describe_broker, describe_cluster, describe_topic
+from riverlog.config.describe import (
+    ConfigEntry,
+    Synonym,
+    describe_broker,
+    describe_cluster,
+    describe_group,
+    describe_topic,
+)
 from riverlog.config.dynamic import Change, Operation, alter_broker, alter_topic, with_dynamic
 from riverlog.config.effective import BrokerConfig, Given, Source, effective_config
 from riverlog.config.kinds import ConfigType
@@ -68,6 +75,7 @@ __all__ = [
     "describe_broker",
     "describe_cluster",
     "describe_topic",
+    "describe_group",
     "ConfigEntry",
     "Synonym",
     "ConfigType",

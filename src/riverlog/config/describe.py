@@ -19,6 +19,12 @@ from riverlog.config.table import BROKER_NAMES, ROWS, Row
 
 DEFAULT_PLACE = "default"
 
+GROUP_NAMES = {
+    "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
+    "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
+}
+"""What a group's settings are called, and the broker's, which they are."""
+
 
 class Synonym(NamedTuple):
     """A value that was given for a setting, under some name, and where."""
@@ -69,6 +75,15 @@ def describe_cluster(overrides: Mapping[str, str]) -> list[ConfigEntry]:
 def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
     """List every setting of a topic with these overrides on a broker with this configuration."""
     return [_topic_entry(config, row, overrides) for row in ROWS if row.setting.topic_name]
+
+
+def describe_group(config: BrokerConfig) -> list[ConfigEntry]:
+    """List the settings of a group: those that the broker has for all groups."""
+    entries = []
+    for name, broker_name in GROUP_NAMES.items():
+        row = BROKER_NAMES[broker_name]
+        entries.append(_entry(row, name, row.setting.kind.type, _story(config, row), is_read_only=True))
+    return entries
 
 
 def _broker_entry(config: BrokerConfig, row: Row, name: str) -> ConfigEntry:

@@ -16,7 +16,8 @@ from riverlog.cluster import (
     ResourceType,
 )
 from riverlog.config import TopicSettings, effective_config, topic_settings, with_dynamic
-from riverlog.errors import ConfigError
+from riverlog.errors import ConfigError, RequestRefused
+from riverlog.protocol.error_codes import ErrorCode
 
 DEFAULTS = effective_config([])
 BROKER = Resource(ResourceType.BROKER, "1")
@@ -63,8 +64,9 @@ def test_the_rules_follow_the_configuration_of_the_moment() -> None:
     "kind", [ResourceType.GROUP, ResourceType.CLIENT_METRICS, ResourceType.BROKER_LOGGER]
 )
 def test_other_resources_have_no_settings(kind: ResourceType) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(RequestRefused) as refused:
         ConfigOverrideRules(lambda: DEFAULTS).alter(Resource(kind, "x"), {}, [])
+    assert refused.value.error_code is ErrorCode.INVALID_REQUEST
 
 
 def test_an_ordinary_topic_has_the_default_size() -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from riverlog.config.describe import ConfigEntry, describe_broker, describe_cluster, describe_topic
+from riverlog.config.describe import (
+    ConfigEntry,
+    describe_broker,
+    describe_cluster,
+    describe_group,
+    describe_topic,
+)
 from riverlog.config.dynamic import with_dynamic
 from riverlog.config.effective import BrokerConfig, Source, effective_config
 from riverlog.config.kinds import ConfigType
@@ -143,3 +149,12 @@ def test_the_cluster_shows_only_what_was_altered_for_it() -> None:
     assert (entry.name, entry.value, entry.source) == ("max.connections", "5", Source.DYNAMIC_CLUSTER)
     assert not entry.is_read_only
     assert story(entry) == [("max.connections", "5", Source.DYNAMIC_CLUSTER)]
+
+
+def test_a_group_shows_what_the_broker_has_for_all_groups() -> None:
+    entries = {entry.name: entry for entry in describe_group(DEFAULTS)}
+
+    session = entries["consumer.session.timeout.ms"]
+    assert (session.value, session.is_read_only) == ("45000", True)
+    assert story(session) == [("group.consumer.session.timeout.ms", "45000", Source.DEFAULT)]
+    assert entries["consumer.heartbeat.interval.ms"].value == "5000"

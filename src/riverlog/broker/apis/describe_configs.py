@@ -1,8 +1,9 @@
-"""DescribeConfigs (key 32), versions 1-4: the settings of topics and brokers, with where each came from.
+"""DescribeConfigs (key 32), versions 1-4: settings of topics, brokers and groups, and where each came from.
 
 A topic has all settings of topics, a broker all of its own; the broker named "" has what was altered for
-all brokers. A list of names restricts the answer, the empty list does not. Only this broker knows its
-own settings, so a broker asks no other: clients send such a request to the broker in question.
+all brokers. A group has what the brokers have for all groups, whether it is there or not. A list of names
+restricts the answer, the empty list does not. Only this broker knows its own settings, so a broker asks no
+other: clients send such a request to the broker in question.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from riverlog.broker.handler import Handler
 from riverlog.cluster import ALL_BROKERS, Refusal, ResourceType, illegality
-from riverlog.config import ConfigEntry, describe_broker, describe_cluster, describe_topic
+from riverlog.config import ConfigEntry, describe_broker, describe_cluster, describe_group, describe_topic
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from riverlog.broker.handler import Context
     from riverlog.cluster import MetadataImage
     from riverlog.config import BrokerConfig
+
+
+_WITHOUT_SETTINGS = {
+    ResourceType.BROKER_LOGGER: "the levels of loggers cannot be seen or changed while the broker runs",
+    ResourceType.CLIENT_METRICS: "this broker does not collect metrics of clients",
+}
 
 
 def answer(
@@ -65,7 +72,13 @@ def entries_of(
         if name != str(node_id):
             return Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {node_id}, not {name!r}")
         return describe_broker(config)
-    return Refusal(ErrorCode.INVALID_REQUEST, f"resources of type {kind} have no settings here")
+    if kind == ResourceType.GROUP:
+        if not name:
+            return Refusal(ErrorCode.INVALID_REQUEST, "a group has a name")
+        return describe_group(config)
+    if kind in _WITHOUT_SETTINGS:
+        return Refusal(ErrorCode.INVALID_REQUEST, _WITHOUT_SETTINGS[ResourceType(kind)])
+    return Refusal(ErrorCode.INVALID_REQUEST, f"nothing that has settings is of type {kind}")
 
 
 def result(

@@ -120,6 +120,16 @@ def test_names_restrict_the_answer_and_no_names_at_all_do_not(asked: AskedBroker
     assert len(everything.configs) > 2
 
 
+def test_a_group_has_the_settings_of_all_groups(asked: AskedBroker) -> None:
+    answer = describe(asked, GROUP, "of anybody")
+
+    assert answer.error_code == 0
+    assert {config.name: config.value for config in answer.configs} == {
+        "consumer.session.timeout.ms": "45000",
+        "consumer.heartbeat.interval.ms": "5000",
+    }
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "code"),
     [
@@ -129,6 +139,8 @@ def test_names_restrict_the_answer_and_no_names_at_all_do_not(asked: AskedBroker
         (BROKER, "2", ErrorCode.INVALID_REQUEST),
         (BROKER, "x", ErrorCode.INVALID_REQUEST),
         (LOGGER, "1", ErrorCode.INVALID_REQUEST),
+        (CLIENT_METRICS, "x", ErrorCode.INVALID_REQUEST),
+        (GROUP, "", ErrorCode.INVALID_REQUEST),
         (99, "x", ErrorCode.INVALID_REQUEST),
     ],
 )
