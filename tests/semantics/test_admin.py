@@ -459,6 +459,16 @@ def test_metadata_creates_a_topic_that_can_soon_be_used(
     assert produce(client, Topic(name, NO_ID), batch(2), version=9).error_code == ErrorCode.NONE
 
 
+@pytest.mark.parametrize("version", [1, 13])
+def test_metadata_that_creates_a_topic_still_tells_that_it_was_unknown(
+    client: RawClient, topic_name: TopicName, version: int
+) -> None:
+    """Row 79: so a client that looks whether a topic is gone is not shown one that its look has made."""
+    (told,) = topics_described(client, topic_name(), version=version, create=True)
+
+    assert (told.error_code, told.partitions) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, [])
+
+
 @pytest.mark.parametrize("version", [4, 13])
 def test_metadata_that_may_not_create_creates_nothing(
     client: RawClient, topic_name: TopicName, version: int

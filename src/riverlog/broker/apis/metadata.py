@@ -3,7 +3,9 @@
 - No list of topics means all of them (in version 0 the empty list does); the empty list means none.
 - Topics are asked for by name, from version 12 on also by id alone. Each is answered once.
 - A name that no topic has creates one, if the request allows it (always before version 4) and
-  `auto.create.topics.enable` does. It is there, with its logs, when the answer leaves.
+  `auto.create.topics.enable` does. It is there, with its logs, when the answer leaves; that answer still
+  tells that the name was unknown, as Kafka's does, and the client asks again. So who looks whether a topic
+  is gone is told so, and not shown one that the look itself has made.
 - Brokers are told at the address of the listener that the request came in on.
 - A partition whose log's disk failed has no leader: clients wait for one instead of writing in vain.
 """
@@ -29,7 +31,7 @@ FIRST_VERSION_WITH_NULL_NAMES = 12
 
 
 def answer(broker: Broker, request: messages.MetadataRequest, context: Context) -> messages.MetadataResponse:
-    """Describe the cluster, and create what is missing where that is asked for."""
+    """Describe the cluster as it is, and then create what is missing where that is asked for."""
     operations = ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
     topics: list[messages.MetadataResponseTopic]
     if is_for_all_topics(request, context.api_version):
@@ -134,9 +136,9 @@ def _describe_asked(
 ) -> list[messages.MetadataResponseTopic]:
     asked: Sequence[messages.MetadataRequestTopic] = request.topics or ()
     is_allowed = request.allow_auto_topic_creation and broker.settings.admin.auto_create_topics_enable
-    missing = names_to_create(broker.cluster.image, asked, is_allowed=is_allowed)
-    created = _create(broker, missing) if missing else {}
     image = broker.cluster.image
+    missing = names_to_create(image, asked, is_allowed=is_allowed)
+    created = _create(broker, missing) if missing else {}
     described: dict[str | bytes, messages.MetadataResponseTopic] = {}
     for each in asked:
         key = each.topic_id if each.name is None else each.name

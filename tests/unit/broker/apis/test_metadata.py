@@ -111,9 +111,13 @@ def test_neither_name_nor_id_is_refused(asked: AskedBroker) -> None:
 
 
 @pytest.mark.parametrize("version", ALL_VERSIONS)
-def test_an_unknown_topic_is_created_and_usable_in_the_same_answer(asked: AskedBroker, version: int) -> None:
+def test_an_unknown_topic_is_told_as_unknown_once_and_is_there_from_then_on(
+    asked: AskedBroker, version: int
+) -> None:
+    first = asked.ask(metadata_of("new"), version)
     [topic] = asked.ask(metadata_of("new"), version).topics
 
+    assert errors(first) == {"new": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert (topic.error_code, topic.name, len(topic.partitions)) == (0, "new", 1)
     assert topic.partitions[0].leader_id == 1
     asked.append("new")
@@ -121,6 +125,7 @@ def test_an_unknown_topic_is_created_and_usable_in_the_same_answer(asked: AskedB
 
 def test_a_created_topic_has_the_default_number_of_partitions(tmp_path: Path) -> None:
     with closing(AskedBroker(tmp_path, "num.partitions=7")) as asked:
+        asked.ask(metadata_of("new"))
         [topic] = asked.ask(metadata_of("new")).topics
 
         assert len(topic.partitions) == 7
@@ -150,6 +155,7 @@ def test_a_bad_name_is_refused_whether_or_not_it_may_be_created(asked: AskedBrok
 def test_a_name_that_collides_is_refused_and_the_others_are_created(asked: AskedBroker) -> None:
     asked.topic("a.b")
 
+    asked.ask(metadata_of("a_b", "c"))
     answer = asked.ask(metadata_of("a_b", "c"))
 
     assert errors(answer) == {"a_b": ErrorCode.INVALID_TOPIC_EXCEPTION, "c": 0}
@@ -162,6 +168,7 @@ def test_the_reserved_name_is_unknown_and_not_created(asked: AskedBroker) -> Non
 
 
 def test_a_coordinators_topic_is_created_as_its_coordinator_needs_it(asked: AskedBroker) -> None:
+    asked.ask(metadata_of("__consumer_offsets"))
     [topic] = asked.ask(metadata_of("__consumer_offsets")).topics
 
     assert (topic.error_code, topic.is_internal, len(topic.partitions)) == (0, True, 50)
