@@ -10,6 +10,7 @@ the old state or the new; what is deleted never comes back; a producer id is han
 
 from riverlog.cluster.adoption import COORDINATOR_OVERRIDES, FoundPartition, Reconciliation
 from riverlog.cluster.changes import Delta, Refusal
+from riverlog.cluster.client_quotas import ENTITY_TYPES, QuotaEdit, QuotaEdits
 from riverlog.cluster.cluster import Cluster, Listener
 from riverlog.cluster.kafka_metadata_log import read_kafka_overrides
 from riverlog.cluster.metadata_image import (
@@ -20,13 +21,17 @@ from riverlog.cluster.metadata_image import (
     Endpoint,
     MetadataImage,
     Partition,
+    QuotaEntity,
     Resource,
     ResourceType,
+    ScramCredential,
+    ScramMechanism,
     Topic,
 )
 from riverlog.cluster.names import INTERNAL_TOPICS, METADATA_TOPIC, illegality
 from riverlog.cluster.overrides import OverrideEdits, OverrideRules, replacement
 from riverlog.cluster.placement import assignment_error
+from riverlog.cluster.scram_credentials import Deletion, Upsertion
 from riverlog.cluster.stored_nodes import format_topic_id, parse_topic_id
 from riverlog.cluster.topics import NewPartitions, NewTopic, TopicDefaults
 from riverlog.config import Change as Edit
@@ -55,6 +60,14 @@ __all__ = [
     "Edit",
     "EditKind",
     "replacement",
+    "ENTITY_TYPES",
+    "QuotaEntity",
+    "QuotaEdit",
+    "QuotaEdits",
+    "ScramCredential",
+    "ScramMechanism",
+    "Deletion",
+    "Upsertion",
     "FoundPartition",
     "Reconciliation",
     "COORDINATOR_OVERRIDES",

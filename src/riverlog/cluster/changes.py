@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from riverlog.cluster.metadata_image import MetadataImage, Resource, Topic
+from riverlog.cluster.metadata_image import MetadataImage, QuotaEntity, Resource, ScramCredential, Topic
 from riverlog.coordination import TRANSACTION_BYTES_MAX, Operation, operation_bytes
 
 
@@ -30,6 +30,8 @@ class Change(NamedTuple):
     """The topic with partitions added, or with partitions in another state."""
     deleted: Topic | None = None
     overrides: tuple[Resource, Mapping[str, str]] | None = None
+    quotas: tuple[QuotaEntity, Mapping[str, float]] | None = None
+    credentials: tuple[str, Mapping[int, ScramCredential]] | None = None
 
 
 class Delta(NamedTuple):
@@ -50,6 +52,8 @@ def apply(image: MetadataImage, changes: Sequence[Change]) -> Delta:
     updated = tuple(change.updated for change in changes if change.updated is not None)
     deleted = tuple(change.deleted for change in changes if change.deleted is not None)
     overrides = [change.overrides for change in changes if change.overrides is not None]
+    quotas = [change.quotas for change in changes if change.quotas is not None]
+    credentials = [change.credentials for change in changes if change.credentials is not None]
     after = image
     if created or updated:
         after = after.with_topics(created + updated)
@@ -57,6 +61,10 @@ def apply(image: MetadataImage, changes: Sequence[Change]) -> Delta:
         after = after.without_topics(topic.name for topic in deleted)
     if overrides:
         after = after.with_overrides(dict(overrides))
+    if quotas:
+        after = after.with_client_quotas(dict(quotas))
+    if credentials:
+        after = after.with_credentials(dict(credentials))
     reconfigured = tuple(
         change.overrides[0] for change in changes if change.overrides is not None and change.created is None
     )

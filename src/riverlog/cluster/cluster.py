@@ -27,10 +27,12 @@ from riverlog.cluster.adoption import (
     reconcile,
 )
 from riverlog.cluster.changes import Change, Delta, Refusal, apply, pack
+from riverlog.cluster.client_quotas import QuotaEdits, decide_quotas
 from riverlog.cluster.leadership import decide_elections, decide_new_epochs
 from riverlog.cluster.metadata_image import BrokerRegistration, MetadataImage, Resource, Topic
 from riverlog.cluster.overrides import OverrideEdits, OverrideRules, decide_overrides
 from riverlog.cluster.producer_ids import ProducerIds
+from riverlog.cluster.scram_credentials import Deletion, Upsertion, decide_credentials
 from riverlog.cluster.stored_image import read_deletions, read_image
 from riverlog.cluster.stored_nodes import (
     CLUSTER,
@@ -39,6 +41,7 @@ from riverlog.cluster.stored_nodes import (
     deletion_path,
     encode,
     encode_broker,
+    folders,
     format_topic_id,
     overrides_path,
     skeleton,
@@ -92,6 +95,8 @@ class Cluster:
         """Told of each change once the image was swapped; the broker's makes the logs on disk follow."""
         self.is_new = store.get(CLUSTER) is None
         """Nothing was ever decided here: `begin` comes before all else."""
+        if not self.is_new:
+            self._add_missing_folders()
         self.image = self._empty_image() if self.is_new else read_image(store, broker_id)
         """This moment. Replaced by each change, never changed."""
         self.deletions = set() if self.is_new else read_deletions(store)
@@ -173,6 +178,17 @@ class Cluster:
         decided = decide_overrides(self.image, requests, self.rules)
         return _refusals(self._commit_decided(decided, validate_only=validate_only))
 
+    def change_quotas(
+        self, requests: Sequence[QuotaEdits], *, validate_only: bool = False
+    ) -> list[Refusal | None]:
+        """Change the limits of users, clients and addresses; answers in the order asked."""
+        decided = decide_quotas(self.image, requests)
+        return list(_refusals(self._commit_decided(decided, validate_only=validate_only)).values())
+
+    def change_credentials(self, edits: Sequence[Deletion | Upsertion]) -> dict[str, Refusal | None]:
+        """Change the credentials of users; answers by user."""
+        return _refusals(self._commit_decided(decide_credentials(self.image, edits)))
+
     def elect_leaders(
         self, partitions: Sequence[TopicPartition], *, is_unclean: bool
     ) -> dict[TopicPartition, Refusal | None]:
@@ -249,6 +265,10 @@ class Cluster:
     def _forget(self, topic_ids: Sequence[bytes]) -> None:
         self._write(Delete(deletion_path(topic_id), ANY_VERSION) for topic_id in topic_ids)
         self.deletions.difference_update(topic_ids)
+
+    def _add_missing_folders(self) -> None:
+        """Create what a program that knew less did not."""
+        self._write(Create(path) for path in folders() if self._store.get(path) is None)
 
     def _discard_interrupted_beginning(self) -> None:
         paths = list(self._store.tree("/"))

@@ -6,6 +6,8 @@ may keep it across an `await`. Making the next one copies the tables that change
     image.topic("orders")          by name, or by the 16 bytes of its id
           └─ partitions[3]         replicas, in-sync replicas, leader, leader epoch, partition epoch
     image.overrides[Resource]      settings that differ from the broker's, as text
+    image.client_quotas[entity]    limits of users, clients and addresses
+    image.credentials[user]        what the broker keeps of passwords, by SCRAM mechanism
 
 Pure: knows no store, file or clock.
 """
@@ -13,9 +15,9 @@ Pure: knows no store, file or clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from riverlog.cluster.names import INTERNAL_TOPICS, collision_key
 
@@ -99,6 +101,26 @@ class BrokerRegistration:
         return next((endpoint for endpoint in self.endpoints if endpoint.listener == listener), None)
 
 
+QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
+"""Whom limits are for: types and names, sorted by type; None is whoever has no limits of its own."""
+
+
+class ScramMechanism(IntEnum):
+    """The ways to prove a password without sending it; the numbers are the protocol's."""
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+
+class ScramCredential(NamedTuple):
+    """What tells whether a user knows the password, and cannot be turned back into it."""
+
+    iterations: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+
+
 NO_OVERRIDES: Mapping[str, str] = {}
 
 
@@ -114,6 +136,8 @@ class MetadataImage:
     overrides: Mapping[Resource, Mapping[str, str]]
     names_by_collision_key: Mapping[str, str]
     """A topic for each key that names with `.` or `_` share; see `names.collision_key`."""
+    client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
+    credentials: Mapping[str, Mapping[int, ScramCredential]] = field(default_factory=dict)
 
     @classmethod
     def build(
@@ -124,6 +148,8 @@ class MetadataImage:
         brokers: Iterable[BrokerRegistration],
         topics: Iterable[Topic] = (),
         overrides: Mapping[Resource, Mapping[str, str]] | None = None,
+        client_quotas: Mapping[QuotaEntity, Mapping[str, float]] | None = None,
+        credentials: Mapping[str, Mapping[int, ScramCredential]] | None = None,
     ) -> MetadataImage:
         """Make an image of these parts."""
         by_name = {topic.name: topic for topic in topics}
@@ -135,6 +161,8 @@ class MetadataImage:
             topics_by_id={topic.topic_id: topic for topic in by_name.values()},
             overrides=dict(overrides or {}),
             names_by_collision_key={collision_key(name): name for name in by_name},
+            client_quotas=dict(client_quotas or {}),
+            credentials=dict(credentials or {}),
         )
 
     def topic(self, name_or_id: str | bytes) -> Topic | None:
@@ -197,6 +225,16 @@ class MetadataImage:
             else:
                 overrides.pop(resource, None)
         return replace(self, overrides=overrides)
+
+    def with_client_quotas(self, changed: Mapping[QuotaEntity, Mapping[str, float]]) -> MetadataImage:
+        """Put these limits in place of all that their entities had; an empty mapping means none."""
+        merged = {**self.client_quotas, **changed}
+        return replace(self, client_quotas={entity: limits for entity, limits in merged.items() if limits})
+
+    def with_credentials(self, changed: Mapping[str, Mapping[int, ScramCredential]]) -> MetadataImage:
+        """Put these credentials in place of all that their users had; an empty mapping means none."""
+        merged = {**self.credentials, **changed}
+        return replace(self, credentials={user: kept for user, kept in merged.items() if kept})
 
     def with_brokers(self, brokers: Iterable[BrokerRegistration]) -> MetadataImage:
         """Take these for the brokers that are alive."""

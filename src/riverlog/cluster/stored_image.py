@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from riverlog.cluster.metadata_image import MetadataImage, Partition, Resource, Topic
+from riverlog.cluster.metadata_image import (
+    MetadataImage,
+    Partition,
+    QuotaEntity,
+    Resource,
+    ScramCredential,
+    Topic,
+)
 from riverlog.cluster.stored_nodes import (
     BROKERS,
     CLUSTER,
+    CREDENTIALS,
     DELETIONS,
     LAYOUT,
     OVERRIDES,
+    QUOTAS,
     TOPICS,
     decode,
     decode_broker,
+    decode_credentials,
     decode_partition,
+    decode_quotas,
     decode_topic,
     parse_topic_id,
     resource_of,
+    user_of,
 )
 from riverlog.coordination import Coordination, child_path
 from riverlog.errors import StorageError
@@ -44,6 +56,8 @@ def read_image(store: Coordination, controller_id: int) -> MetadataImage:
         brokers=brokers,
         topics=_read_topics(store),
         overrides=_read_overrides(store),
+        client_quotas=_read_quotas(store),
+        credentials=_read_credentials(store),
     )
 
 
@@ -76,6 +90,22 @@ def _read_overrides(store: Coordination) -> dict[Resource, Mapping[str, str]]:
         resource_of(path): decode(path, node)
         for kind in _child_paths(store, OVERRIDES)
         for path in _child_paths(store, kind)
+        if (node := store.get(path)) is not None
+    }
+
+
+def _read_quotas(store: Coordination) -> dict[QuotaEntity, dict[str, float]]:
+    return dict(
+        decode_quotas(path, node)
+        for path in _child_paths(store, QUOTAS)
+        if (node := store.get(path)) is not None
+    )
+
+
+def _read_credentials(store: Coordination) -> dict[str, dict[int, ScramCredential]]:
+    return {
+        user_of(path): decode_credentials(path, node)
+        for path in _child_paths(store, CREDENTIALS)
         if (node := store.get(path)) is not None
     }
 

@@ -7,12 +7,14 @@
                                     absent while the partition is as it was created
     /deletions/ID                   {"name": "orders", "partitions": 2}   logs that are still to be removed
     /overrides/TYPE/RESOURCE        {"retention.ms": "60000"}
+    /quotas/ENTITY                  {"entity": {"user": "alice", "client-id": null}, "limits": {…}}
+    /credentials/USER               {"SCRAM-SHA-256": {"iterations": 4096, "salt": …, "stored_key": …, …}}
     /brokers/ID                     ephemeral: {"endpoints": [[listener, host, port, security]], "rack": …}
 
 A partition "as it was created" is led by its first replica with all replicas in sync, in epochs 0. So a
 topic is one node however many partitions it has, and creating one is one small write.
 
-Topic ids are written as Kafka prints them: 16 bytes in URL-safe base64 without padding.
+Topic ids are written as Kafka prints them: 16 bytes in URL-safe base64 without padding; salts and keys too.
 """
 
 from __future__ import annotations
@@ -27,8 +29,11 @@ from riverlog.cluster.metadata_image import (
     BrokerRegistration,
     Endpoint,
     Partition,
+    QuotaEntity,
     Resource,
     ResourceType,
+    ScramCredential,
+    ScramMechanism,
     Topic,
 )
 from riverlog.coordination import Create, Node
@@ -41,18 +46,27 @@ PRODUCER_IDS = "/producer-ids"
 TOPICS = "/topics"
 DELETIONS = "/deletions"
 OVERRIDES = "/overrides"
+QUOTAS = "/quotas"
+CREDENTIALS = "/credentials"
 BROKERS = "/brokers"
 
-_ALL_BROKERS_NAME = "%default"
+_DEFAULT_NAME = "%default"
+"""No name is quoted to this: a percent sign in a name becomes %25."""
+_MECHANISM_NAMES: dict[int, str] = {each: each.name.replace("_", "-") for each in ScramMechanism}
+_MECHANISMS = {name: mechanism for mechanism, name in _MECHANISM_NAMES.items()}
 _TYPE_NAMES = {kind: kind.name.lower().replace("_", "-") for kind in ResourceType}
 _TYPES = {name: kind for kind, name in _TYPE_NAMES.items()}
 
 
 def skeleton(first_producer_id: int) -> list[Create]:
-    """List the nodes under which all others are created, in order."""
-    paths = [TOPICS, DELETIONS, BROKERS, OVERRIDES]
-    paths += [f"{OVERRIDES}/{name}" for name in _TYPE_NAMES.values()]
-    return [Create(path) for path in paths] + [Create(PRODUCER_IDS, encode({"next": first_producer_id}))]
+    """List the nodes under which all others are created, in order, and the one of producer ids."""
+    return [Create(path) for path in folders()] + [Create(PRODUCER_IDS, encode({"next": first_producer_id}))]
+
+
+def folders() -> list[str]:
+    """List the paths under which all others are, in the order in which they are created."""
+    kinds = [f"{OVERRIDES}/{name}" for name in _TYPE_NAMES.values()]
+    return [TOPICS, DELETIONS, BROKERS, OVERRIDES, *kinds, QUOTAS, CREDENTIALS]
 
 
 def topic_path(name: str) -> str:
@@ -72,14 +86,34 @@ def deletion_path(topic_id: bytes) -> str:
 
 def overrides_path(resource: Resource) -> str:
     """Where a resource's own settings lie."""
-    name = quote(resource.name, safe="").replace(".", "%2E") or _ALL_BROKERS_NAME
-    return f"{OVERRIDES}/{_TYPE_NAMES[resource.type]}/{name}"
+    return f"{OVERRIDES}/{_TYPE_NAMES[resource.type]}/{_quoted(resource.name) or _DEFAULT_NAME}"
 
 
 def resource_of(path: str) -> Resource:
     """Say whose settings lie at a path."""
     _, _, kind, name = path.split("/")
-    return Resource(_TYPES[kind], "" if name == _ALL_BROKERS_NAME else unquote(name))
+    return Resource(_TYPES[kind], "" if name == _DEFAULT_NAME else unquote(name))
+
+
+def quotas_path(entity: QuotaEntity) -> str:
+    """Where the limits of users, clients or an address lie."""
+    parts = (f"{kind}={_DEFAULT_NAME if name is None else _quoted(name)}" for kind, name in entity)
+    return f"{QUOTAS}/{','.join(parts)}"
+
+
+def credentials_path(user: str) -> str:
+    """Where a user's credentials lie."""
+    return f"{CREDENTIALS}/{_quoted(user)}"
+
+
+def user_of(path: str) -> str:
+    """Say whose credentials lie at a path."""
+    return unquote(path.rpartition("/")[2])
+
+
+def _quoted(name: str) -> str:
+    """Write any name as one that a path can have."""
+    return quote(name, safe="").replace(".", "%2E")
 
 
 def broker_path(broker_id: int) -> str:
@@ -173,11 +207,58 @@ def decode_broker(path: str, node: Node) -> BrokerRegistration:
     )
 
 
+def encode_quotas(entity: QuotaEntity, limits: Mapping[str, float]) -> bytes:
+    """Write an entity's limits."""
+    return encode({"entity": dict(entity), "limits": limits})
+
+
+def decode_quotas(path: str, node: Node) -> tuple[QuotaEntity, dict[str, float]]:
+    """Read an entity and its limits."""
+    content = decode(path, node)
+    return tuple(sorted(content["entity"].items())), content["limits"]
+
+
+def encode_credentials(credentials: Mapping[int, ScramCredential]) -> bytes:
+    """Write a user's credentials."""
+    return encode(
+        {
+            _MECHANISM_NAMES[mechanism]: {
+                "iterations": credential.iterations,
+                "salt": _base64(credential.salt),
+                "stored_key": _base64(credential.stored_key),
+                "server_key": _base64(credential.server_key),
+            }
+            for mechanism, credential in credentials.items()
+        }
+    )
+
+
+def decode_credentials(path: str, node: Node) -> dict[int, ScramCredential]:
+    """Read a user's credentials."""
+    return {
+        _MECHANISMS[name]: ScramCredential(
+            iterations=content["iterations"],
+            salt=_from_base64(content["salt"]),
+            stored_key=_from_base64(content["stored_key"]),
+            server_key=_from_base64(content["server_key"]),
+        )
+        for name, content in decode(path, node).items()
+    }
+
+
 def format_topic_id(topic_id: bytes) -> str:
     """Write an id as Kafka prints it."""
-    return base64.urlsafe_b64encode(topic_id).decode().rstrip("=")
+    return _base64(topic_id)
 
 
 def parse_topic_id(text: str) -> bytes:
     """Read an id as Kafka prints it."""
-    return base64.urlsafe_b64decode(text + "==")
+    return _from_base64(text)
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -8,6 +8,7 @@ broker on its own. The room knows nodes and bytes; what they mean is the busines
 
 from riverlog.coordination.interface import (
     ANY_VERSION,
+    PATH_BYTES_MAX,
     TRANSACTION_BYTES_MAX,
     Check,
     Coordination,
@@ -41,6 +42,7 @@ __all__ = [
     "Operation",
     "Watcher",
     "ANY_VERSION",
+    "PATH_BYTES_MAX",
     "TRANSACTION_BYTES_MAX",
     "CoordinationError",
     "NoNode",

@@ -1,4 +1,4 @@
-"""ListConfigResources and DescribeClientQuotas."""
+"""ListConfigResources, and limits of clients."""
 
 from __future__ import annotations
 
@@ -53,12 +53,21 @@ def component(entity_type: str, match_type: int = 1, match: str | None = None) -
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_no_quotas_are_set(asked: AskedBroker, version: int) -> None:
-    components = [component("user", 0, "alice"), component("client-id", 2), component("ip")]
+def test_limits_are_told_as_they_were_set_and_a_warning_says_what_they_do_not_do(
+    asked: AskedBroker, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    entity = [messages.AlterClientQuotasRequestEntityData(entity_type="user", entity_name="alice")]
+    ops = [messages.OpData(key="producer_byte_rate", value=5.0, remove=False)]
+    entry = messages.AlterClientQuotasRequestEntryData(entity=entity, ops=ops)
 
-    answer = asked.ask(messages.DescribeClientQuotasRequest(components=components), version)
+    altered = asked.ask(messages.AlterClientQuotasRequest(entries=[entry], validate_only=False), version)
+    of_alice = messages.DescribeClientQuotasRequest(components=[component("user", 0, "alice")])
+    told = asked.ask(of_alice, version)
 
-    assert (answer.error_code, answer.entries) == (0, [])
+    assert [(each.error_code, each.error_message) for each in altered.entries] == [(0, None)]
+    assert told.error_code == 0
+    assert [(each.entity[0].entity_name, each.values[0].value) for each in told.entries] == [("alice", 5.0)]
+    assert "not slowed down yet" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -70,6 +79,7 @@ def test_no_quotas_are_set(asked: AskedBroker, version: int) -> None:
         ([component("user", 9)], ErrorCode.INVALID_REQUEST),
         ([component("user", 0, None)], ErrorCode.INVALID_REQUEST),
         ([component("user", 1, "alice")], ErrorCode.INVALID_REQUEST),
+        ([component("user"), component("ip")], ErrorCode.INVALID_REQUEST),
     ],
 )
 def test_a_filter_that_means_nothing_is_refused(
