@@ -163,7 +163,7 @@ def build_batch(
         else:
             offset = own_offset
         body = _encode_record(timestamp - base_timestamp, offset - base_offset, key, value, headers)
-        block += _varint(len(body))
+        block += encode_varint(len(body))
         block += body
         count += 1
     if last_offset is None:
@@ -194,7 +194,7 @@ def build_batch(
         base_sequence=base_sequence,
         record_count=count,
     )
-    return _assemble(header, compress(compression, block, compression_level) if compression else block)
+    return assemble(header, compress(compression, block, compression_level) if compression else block)
 
 
 def recompress(
@@ -209,11 +209,11 @@ def recompress(
     header = read_header(buffer, position)
     block = read_record_block(buffer, position, header, size_limit=size_limit)
     attributes = header.attributes & ~COMPRESSION_MASK | compression
-    return _assemble(header._replace(attributes=attributes), compress(compression, block, level))
+    return assemble(header._replace(attributes=attributes), compress(compression, block, level))
 
 
-def _assemble(header: BatchHeader, block: bytes | bytearray) -> bytearray:
-    """Join header and records; length and CRC follow from them."""
+def assemble(header: BatchHeader, block: bytes | bytearray) -> bytearray:
+    """Join a header and records, compressed as it says; length and CRC follow from them."""
     size = HEADER_BYTES + len(block)
     batch = bytearray(HEADER_BYTES)
     try:
@@ -420,23 +420,23 @@ def _encode_record(
 ) -> bytes:
     parts = [
         b"\x00",
-        _varint(timestamp_delta),
-        _varint(offset_delta),
-        b"\x01" if key is None else _varint(len(key)) + key,
-        b"\x01" if value is None else _varint(len(value)) + value,
-        _varint(len(headers)),
+        encode_varint(timestamp_delta),
+        encode_varint(offset_delta),
+        b"\x01" if key is None else encode_varint(len(key)) + key,
+        b"\x01" if value is None else encode_varint(len(value)) + value,
+        encode_varint(len(headers)),
     ]
     for header_key, header_value in headers:
         encoded = header_key.encode("utf-8", "surrogateescape")
-        parts.append(_varint(len(encoded)) + encoded)
-        parts.append(b"\x01" if header_value is None else _varint(len(header_value)) + header_value)
+        parts.append(encode_varint(len(encoded)) + encoded)
+        parts.append(b"\x01" if header_value is None else encode_varint(len(header_value)) + header_value)
     return b"".join(parts)
 
 
 _ONE_BYTE_VARINTS = [bytes([number]) for number in range(0x80)]
 
 
-def _varint(number: int) -> bytes:
+def encode_varint(number: int) -> bytes:
     """Encode one signed number as a zig-zag varint."""
     number = number << 1 if number >= 0 else (~number << 1) | 1
     if number < 0x80:
