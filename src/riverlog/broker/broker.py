@@ -55,7 +55,7 @@ from riverlog.config import (
 from riverlog.coordination import LocalStore
 from riverlog.errors import StorageError
 from riverlog.groups import OFFSETS_TOPIC, GroupCoordinator
-from riverlog.log import GroupCommit, LogManager
+from riverlog.log import Cleaner, GroupCommit, LogManager
 from riverlog.transactions import TRANSACTIONS_TOPIC, TransactionCoordinator
 from riverlog.types import TopicPartition
 
@@ -103,6 +103,7 @@ class Broker:
             on_failure=self._take_offline,
             before_deletion=lambda log, offset: self.lag.before_deletion(log, offset),
         )
+        self.cleaner = Cleaner(self.logs, settings.cleaner, now_ms=self.now_ms)
         self.groups = GroupCoordinator(
             settings.groups,
             loop,
@@ -175,6 +176,7 @@ class Broker:
         cluster.listeners.append(self._follow)
         self.groups.start()
         self.transactions.start()
+        self.cleaner.start()
 
     def _first_directory(self) -> Path:
         directory = Path(self.settings.log.log_dirs[0])
@@ -244,6 +246,7 @@ class Broker:
         """End all work and close the data; `clean` leaves the marker that spares the next start recovery."""
         self.transactions.stop()
         self.groups.stop()
+        await self.cleaner.stop()
         for task in list(self._tasks):
             task.cancel()
         if self._tasks:
@@ -293,6 +296,7 @@ class Broker:
         self.config = with_dynamic(self.config, image.overrides_of(ALL_BROKERS), image.overrides_of(own))
         self.settings = self.config.settings
         self.logs.follow(self.settings.log)
+        self.cleaner.change_settings(self.settings.cleaner)
         self.groups.change_settings(self.settings.groups)
         self.transactions.change_settings(self.settings.transactions)
         self.cluster.defaults = self._topic_defaults()

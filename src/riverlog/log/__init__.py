@@ -16,6 +16,7 @@ What is decided (admission, retention, producer state, who waits for which sync)
 through the `Disk` that the room was handed.
 """
 
+from riverlog.log.cleaning import Cleaner
 from riverlog.log.disk import Disk
 from riverlog.log.durability import GroupCommit
 from riverlog.log.log_directory import DirectoryLocked, LogDirectory
@@ -28,6 +29,7 @@ __all__ = [
     "PartitionLog",
     "LogManager",
     "GroupCommit",
+    "Cleaner",
     "AppendResult",
     "ReadResult",
     "FoundOffset",

@@ -3,6 +3,7 @@
     recovery-point-offset-checkpoint   below it all is on the disk: a crash leaves nothing to check there
     log-start-offset-checkpoint        what DeleteRecords moved beyond the first segment's beginning
     replication-offset-checkpoint      high watermarks
+    cleaner-offset-checkpoint          below it compaction has been
 
     0                    version
     2                    number of lines that follow

@@ -75,6 +75,11 @@ class EntryFile:
     def __len__(self) -> int:
         return self._stored_count() + len(self._tail) // self._entry_bytes
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all entries. Raises OSError."""
+        return len(self) * self._entry_bytes
+
     def exists(self) -> bool:
         """Say whether the file is there. Raises OSError."""
         try:

@@ -120,7 +120,7 @@ class Housekeeping:
         checkpoints: dict[LogDirectory, Checkpoints] = {}
         for number, log in enumerate(self._manager):
             if log.directory.failure is None:
-                checkpoints.setdefault(log.directory, Checkpoints({}, {}, {})).note(log)
+                checkpoints.setdefault(log.directory, Checkpoints.none()).note(log)
             if not number % PARTITIONS_PER_STEP:
                 yield
         for directory, content in checkpoints.items():

@@ -191,6 +191,7 @@ class _Loader:
             producers=producers,
             snapshots=snapshots,
             was_saved=self._directory.was_clean and recovered is None,
+            cleaned_offset=min(self._directory.cleaned_offsets.get(self._partition, 0), end_offset),
         )
         if not self._directory.was_clean:
             # What the crashed process wrote can be in the page cache only: names, indexes, small files.

@@ -41,11 +41,18 @@ class Checkpoints(NamedTuple):
     log_start_offsets: Offsets
     """Only where the log starts inside its first segment: elsewhere the segment's name says it."""
     high_watermarks: Offsets
+    cleaned_offsets: Offsets
+    """Only where compaction has been."""
+
+    @classmethod
+    def none(cls) -> Checkpoints:
+        """Give checkpoints without any partition."""
+        return cls({}, {}, {}, {})
 
     @classmethod
     def of(cls, logs: Iterable[PartitionLog]) -> Checkpoints:
         """Take them from partitions as they are now."""
-        checkpoints = cls({}, {}, {})
+        checkpoints = cls.none()
         for log in logs:
             checkpoints.note(log)
         return checkpoints
@@ -57,6 +64,8 @@ class Checkpoints(NamedTuple):
         self.high_watermarks[partition] = log.high_watermark
         if log.log_start_offset > log.first_base_offset:
             self.log_start_offsets[partition] = log.log_start_offset
+        if log.cleaned_offset > 0:
+            self.cleaned_offsets[partition] = log.cleaned_offset
 
 
 class LogDirectory:
@@ -67,6 +76,7 @@ class LogDirectory:
         "_lock_fd",
         "_write_lock",
         "_written",
+        "cleaned_offsets",
         "device",
         "failure",
         "fd",
@@ -96,6 +106,7 @@ class LogDirectory:
         self.recovery_points: Offsets = {}
         self.log_start_offsets: Offsets = {}
         self.high_watermarks: Offsets = {}
+        self.cleaned_offsets: Offsets = {}
 
     def __repr__(self) -> str:
         return f"LogDirectory({self.path!r})"
@@ -125,6 +136,7 @@ class LogDirectory:
         self.recovery_points = read_offsets(disk, self._in(names.RECOVERY_POINTS))
         self.log_start_offsets = read_offsets(disk, self._in(names.LOG_START_OFFSETS))
         self.high_watermarks = read_offsets(disk, self._in(names.HIGH_WATERMARKS))
+        self.cleaned_offsets = read_offsets(disk, self._in(names.CLEANED_OFFSETS))
 
     @property
     def is_open(self) -> bool:
@@ -150,6 +162,9 @@ class LogDirectory:
                 write_offsets(self._disk, self._in(names.LOG_START_OFFSETS), checkpoints.log_start_offsets)
             if written is None or written.high_watermarks != checkpoints.high_watermarks:
                 write_offsets(self._disk, self._in(names.HIGH_WATERMARKS), checkpoints.high_watermarks)
+            cleaned = written.cleaned_offsets if written is not None else self.cleaned_offsets
+            if cleaned != checkpoints.cleaned_offsets:
+                write_offsets(self._disk, self._in(names.CLEANED_OFFSETS), checkpoints.cleaned_offsets)
             self._written = checkpoints
 
     def write_marker(self, broker_epoch: int = -1) -> None:

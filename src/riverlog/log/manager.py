@@ -315,9 +315,13 @@ class LogManager:
         """Do what is due, in steps of which none takes long. Call it every second or so."""
         return self._housekeeping.run(now_ms)
 
+    def checkpoint_steps(self) -> Iterator[None]:
+        """Write the checkpoint files of all directories, in a thread, after steps that are short."""
+        return self._housekeeping.write_checkpoints()
+
     def checkpoint(self) -> None:
         """Write the checkpoint files of all directories, in a thread."""
-        for _step in self._housekeeping.write_checkpoints():
+        for _step in self.checkpoint_steps():
             pass
 
     def _take_failure(self, log: PartitionLog, error: StorageError) -> None:

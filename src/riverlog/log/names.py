@@ -3,6 +3,7 @@
 LOG_DIR/
   .lock  .kafka_cleanshutdown  meta.properties
   recovery-point-offset-checkpoint  log-start-offset-checkpoint  replication-offset-checkpoint
+  cleaner-offset-checkpoint
   orders-3/                                    topic and partition
     00000000000000000000.log                   20 digits: the first offset the segment may hold
     00000000000000000000.index  .timeindex  .txnindex
@@ -33,6 +34,7 @@ PARTITION_METADATA = "partition.metadata"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"
+CLEANED_OFFSETS = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 LOCK = ".lock"
 META_PROPERTIES = "meta.properties"

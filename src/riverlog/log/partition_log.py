@@ -26,6 +26,7 @@ from riverlog.log.admission import examine
 from riverlog.log.disk import as_storage_error, is_shortage
 from riverlog.log.identity import encode_partition_metadata
 from riverlog.log.offset_index import RELATIVE_OFFSET_MAX
+from riverlog.log.replacing import begin_replacement, finish_replacement, has_leftovers, set_old_aside
 from riverlog.log.replay import rebuild_producers
 from riverlog.log.results import AppendResult, FoundOffset, ReadResult
 from riverlog.log.segment import Segment
@@ -38,7 +39,7 @@ from riverlog.protocol.control_records import TransactionMarker, build_marker_ba
 from riverlog.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from riverlog.log.context import LogContext
     from riverlog.log.durability import SyncTicket
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from riverlog.log.log_directory import LogDirectory
     from riverlog.log.producer_snapshots import ProducerSnapshots
     from riverlog.log.producer_state import Producer, ProducerState, SequenceVerdict
+    from riverlog.log.transaction_index import AbortedTransaction
     from riverlog.protocol.batches import BatchHeader, WritableBuffer
     from riverlog.types import TopicPartition
 
@@ -87,6 +89,7 @@ class PartitionLog:
         "_snapshots",
         "_sync",
         "_unflushed_since_ms",
+        "cleaned_offset",
         "directory",
         "follows_log_end",
         "high_watermark",
@@ -116,6 +119,7 @@ class PartitionLog:
         producers: ProducerState,
         snapshots: ProducerSnapshots,
         was_saved: bool,
+        cleaned_offset: int = 0,
     ) -> None:
         self._context = context
         self.topic_partition = topic_partition
@@ -125,6 +129,8 @@ class PartitionLog:
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
         self.high_watermark = high_watermark
+        # Below it, compaction has been: the first dirty offset. Means nothing below the log start.
+        self.cleaned_offset = cleaned_offset
         # Whether all that is appended is committed at once: there is no other replica to wait for.
         self.follows_log_end = True
         self._sync = SyncState(recovery_point)
@@ -213,6 +219,21 @@ class PartitionLog:
         return len(self._chain)
 
     @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Its segments, oldest first, the active one last: to look at."""
+        return tuple(self._chain)
+
+    @property
+    def truncation_count(self) -> int:
+        """How often its end was cut off since it was opened."""
+        return self._sync.generation
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its files were let go of: it was deleted, or the broker stops."""
+        return self._is_closed
+
+    @property
     def producer_count(self) -> int:
         """Idempotent producers remembered."""
         return len(self._producers)
@@ -234,6 +255,16 @@ class PartitionLog:
             and producer.open_transaction_offset >= 0
             and producer.epoch == producer_epoch
         )
+
+    def aborted_behind(self, offset: int) -> list[AbortedTransaction]:
+        """Give the aborted transactions that begin before `offset` and whose markers lie behind it.
+
+        `offset` is a segment's base offset. Raises StorageError.
+        """
+        try:
+            return aborted_between(self._chain.from_offset(offset), offset, offset)
+        except OSError as error:
+            raise as_storage_error(error, "cannot read what was aborted", self.path) from error
 
     # Appending
 
@@ -438,10 +469,17 @@ class PartitionLog:
         return segment.first_timestamp + self._segment_age_max(segment)
 
     def _segment_age_max(self, segment: Segment) -> int:
-        """Give `segment.ms` less the segment's share of the jitter, which is always the same for it."""
-        jitter_max = min(self._settings.segment_jitter_ms, self._settings.segment_ms)
+        """Give `segment.ms` less the segment's share of the jitter, which is always the same for it.
+
+        Compaction does not touch the active segment, so what must be cleaned in time must be sealed in time.
+        """
+        settings = self._settings
+        age_max = settings.segment_ms
+        if "compact" in settings.cleanup_policy and settings.max_compaction_lag_ms > 0:
+            age_max = min(age_max, settings.max_compaction_lag_ms)
+        jitter_max = min(settings.segment_jitter_ms, age_max)
         jitter = zlib.crc32(segment.path.encode()) % jitter_max if jitter_max > 0 else 0
-        return self._settings.segment_ms - jitter
+        return age_max - jitter
 
     def _apply(self, settings: TopicSettings) -> None:
         self._settings = settings
@@ -581,6 +619,7 @@ class PartitionLog:
         self._appended_before = records - offset, size - chain.active.size
         self.log_start_offset = min(self.log_start_offset, offset)
         self.high_watermark = min(self.high_watermark, offset)
+        self.cleaned_offset = min(self.cleaned_offset, offset)
         self._sync.truncate_to(offset)
         self._snapshot_place = (chain.active, chain.active.size)
         self._roll_after = self._age_limit(chain.active)
@@ -696,6 +735,34 @@ class PartitionLog:
             discard_segment(self._context, segment, due_ms)
             self._snapshots.forget(segment.base_offset)
         self._sync.note_directories(self.path)
+
+    # Compaction
+
+    def replace_segments(self, old: Sequence[Segment], size: int, now_ms: int) -> None:
+        """Let what cleaning made of some sealed segments take their place: `.cleaned` files of `size` bytes.
+
+        Its name is the first one's. Raises StorageError; then the log is as it was, or offline.
+        """
+        context, disk = self._context, self._context.disk
+        path = old[0].path
+        try:
+            suffixes = begin_replacement(disk, path)
+        except OSError as error:
+            if has_leftovers(disk, path):
+                raise self._failed_half_way(error, path) from error
+            raise as_storage_error(error, "cannot put a cleaned segment in place", path) from error
+        try:
+            discarded = set_old_aside(disk, old)
+            finish_replacement(disk, path, suffixes)
+            segment = Segment(
+                disk, context.open_files, self.path, old[0].base_offset, size=size, created_ms=now_ms
+            )
+        except OSError as error:
+            raise self._failed_half_way(error, path) from error
+        self._chain.replace(old, segment)
+        context.trash.add_files(discarded, now_ms + self._settings.file_delete_delay_ms)
+        self._sync.note_directories(self.path)
+        context.request_sync(self)
 
     def assign_topic_id(self, topic_id: bytes) -> None:
         """Say whose partition this is, where its directory does not. Raises StorageError."""
@@ -845,6 +912,13 @@ class PartitionLog:
         self._chain.forget_places()
         for segment in self._chain:
             segment.close()
+
+    def _failed_half_way(self, error: OSError, path: str) -> StorageError:
+        """Go offline with a segment half replaced: room would not help, the next start finishes it."""
+        failure = StorageError(f"half of a cleaned segment is in place: {error}", path=path)
+        failure.__cause__ = error.with_traceback(None)
+        self.fail(failure)
+        return failure
 
     def _failed(self, error: OSError, attempted: str) -> StorageError:
         """Go offline over what the disk refused, unless the process only lacks descriptors."""

@@ -57,6 +57,7 @@ class Segment:
         "file",
         "first_timestamp",
         "index_entries",
+        "log_path",
         "offset_index",
         "path",
         "size",
@@ -74,12 +75,14 @@ class Segment:
         size: int,
         created_ms: int,
         is_new: bool = False,
+        suffix: str = "",
     ) -> None:
         self._disk = disk
         self._open_files = open_files
         self.base_offset = base_offset
         # Without suffix; the files of a segment differ in nothing else.
         self.path = f"{directory}/{names.offset_name(base_offset)}"
+        self.log_path = self.path + names.LOG + suffix
         self.size = size
         # The open file while the cache of open files keeps it.
         self.file: LogFile | None = None
@@ -92,18 +95,31 @@ class Segment:
         self.index_entries = 0
         self._largest_timestamp = int(NO_TIMESTAMP) if is_new else _NOT_READ
         self._largest_timestamp_offset = base_offset
-        self.offset_index = OffsetIndex(disk, self.path + names.OFFSET_INDEX, base_offset, is_new=is_new)
-        self.time_index = TimeIndex(disk, self.path + names.TIME_INDEX, base_offset, is_new=is_new)
+        path = self.path
+        self.offset_index = OffsetIndex(disk, path + names.OFFSET_INDEX + suffix, base_offset, is_new=is_new)
+        self.time_index = TimeIndex(disk, path + names.TIME_INDEX + suffix, base_offset, is_new=is_new)
         self.transaction_index = TransactionIndex(
-            disk, self.path + names.TRANSACTION_INDEX, base_offset, is_new=is_new
+            disk, path + names.TRANSACTION_INDEX + suffix, base_offset, is_new=is_new
         )
 
     @classmethod
     def create(
-        cls, disk: Disk, open_files: OpenFiles, directory: str, base_offset: int, now_ms: int
+        cls,
+        disk: Disk,
+        open_files: OpenFiles,
+        directory: str,
+        base_offset: int,
+        now_ms: int,
+        *,
+        suffix: str = "",
     ) -> Segment:
-        """Make a new, empty segment with its files; whatever had their names is gone. Raises OSError."""
-        segment = cls(disk, open_files, directory, base_offset, size=0, created_ms=now_ms, is_new=True)
+        """Make a new, empty segment with its files; whatever had their names is gone. Raises OSError.
+
+        With a suffix it is one that does not belong to the log yet.
+        """
+        segment = cls(
+            disk, open_files, directory, base_offset, size=0, created_ms=now_ms, is_new=True, suffix=suffix
+        )
         try:
             disk.ftruncate(open_files.open(segment, CREATE).fd, 0)
             segment.save_indexes()
@@ -112,9 +128,9 @@ class Segment:
         except OSError:
             # Half a segment must not be found by the next start, beside one that went on growing instead.
             segment.close()
-            for suffix in names.SEGMENT_SUFFIXES:
+            for kind in names.SEGMENT_SUFFIXES:
                 try:
-                    disk.unlink(segment.path + suffix)
+                    disk.unlink(segment.path + kind + suffix)
                 except OSError:
                     pass
             raise
@@ -122,10 +138,6 @@ class Segment:
 
     def __repr__(self) -> str:
         return f"Segment({self.path!r}, {self.size} bytes)"
-
-    @property
-    def log_path(self) -> str:
-        return self.path + names.LOG
 
     @property
     def largest_timestamp(self) -> int:
@@ -231,6 +243,12 @@ class Segment:
     def has_indexes(self) -> bool:
         """Say whether the index files that every segment has are there. Raises OSError."""
         return self.offset_index.exists() and self.time_index.exists()
+
+    def first_batch_timestamp(self) -> int:
+        """Give the largest timestamp of its first batch, -1 if there is none. Raises OSError."""
+        if self.first_timestamp < 0:
+            self.first_timestamp = self._read_first_timestamp()
+        return self.first_timestamp
 
     def newest_ms(self) -> int:
         """Give the largest timestamp; if no record has one, when the file was written. Raises OSError."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from riverlog.log.open_files import FileSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from riverlog.log.segment import Segment
     from riverlog.protocol.batches import BatchHeader
@@ -165,6 +165,14 @@ class SegmentChain:
         self.active = segment
         self._places.clear()
         return dropped
+
+    def replace(self, old: Sequence[Segment], segment: Segment) -> None:
+        """Let one segment take the place of some sealed ones that follow each other."""
+        first = self._segments.index(old[0])
+        assert self._segments[first : first + len(old)] == list(old), "they follow each other"
+        assert self.active not in old, "the active segment is never replaced"
+        self._segments[first : first + len(old)] = [segment]
+        self._places.clear()
 
     def forget_places(self) -> None:
         """Forget where reads ended."""

@@ -47,6 +47,11 @@ class SyncState:
         self._directories: set[str] = set()
 
     @property
+    def generation(self) -> int:
+        """How often the log was truncated since it was opened."""
+        return self._generation
+
+    @property
     def has_beside(self) -> bool:
         """Whether any file or directory beside the log waits for a sync."""
         return bool(self._paths or self._directories)

@@ -60,24 +60,25 @@ def test_the_marker_of_a_clean_stop_is_kafkas_and_counts_once(tmp_path: Path) ->
 
 def test_the_checkpoints_are_read_back_by_the_next_user(tmp_path: Path) -> None:
     directory = opened(tmp_path)
-    directory.write_checkpoints(Checkpoints({A: 5}, {A: 2}, {A: 7}))
+    directory.write_checkpoints(Checkpoints({A: 5}, {A: 2}, {A: 7}, {A: 3}))
     directory.close()
 
     again = opened(tmp_path)
 
     assert (again.recovery_points, again.log_start_offsets, again.high_watermarks) == ({A: 5}, {A: 2}, {A: 7})
+    assert again.cleaned_offsets == {A: 3}
     again.close()
 
 
 def test_only_checkpoints_that_changed_are_written(tmp_path: Path) -> None:
     disk = FaultyDisk()
     directory = opened(tmp_path, disk)
-    directory.write_checkpoints(Checkpoints({A: 5}, {}, {A: 5}))
+    directory.write_checkpoints(Checkpoints({A: 5}, {}, {A: 5}, {}))
     disk.calls.clear()
 
-    directory.write_checkpoints(Checkpoints({A: 5}, {}, {A: 5}))
+    directory.write_checkpoints(Checkpoints({A: 5}, {}, {A: 5}, {}))
     assert disk.calls["rename"] == 0
-    directory.write_checkpoints(Checkpoints({A: 6}, {}, {A: 5}))
+    directory.write_checkpoints(Checkpoints({A: 6}, {}, {A: 5}, {}))
     assert disk.calls["rename"] == 1
     directory.close()
 
@@ -93,6 +94,7 @@ def test_checkpoints_say_where_a_log_starts_only_if_its_first_segment_does_not(t
         {log.topic_partition: 0},
         {log.topic_partition: 2},
         {log.topic_partition: 3},
+        {},
     )
 
 
