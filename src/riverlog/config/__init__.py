@@ -23,6 +23,7 @@ from riverlog.config.describe import (
 )
 from riverlog.config.dynamic import Change, Operation, alter_broker, alter_topic, with_dynamic
 from riverlog.config.effective import BrokerConfig, Given, Source, effective_config
+from riverlog.config.group import GroupConfig, group_config
 from riverlog.config.kinds import ConfigType
 from riverlog.config.listeners import Listener, advertised_listeners
 from riverlog.config.loading import load_config
@@ -66,6 +67,8 @@ __all__ = [
     "load_config",
     "effective_config",
     "topic_settings",
+    "GroupConfig",
+    "group_config",
     "advertised_listeners",
     "with_dynamic",
     "alter_broker",

@@ -88,6 +88,11 @@ def _ordered(settings: BrokerSettings) -> Iterator[Problem]:
             ("group.consumer.max.heartbeat.interval.ms", consumer.group_consumer_max_heartbeat_interval_ms),
         ),
         (
+            ("group.consumer.min.assignment.interval.ms", consumer.group_consumer_min_assignment_interval_ms),
+            ("group.consumer.assignment.interval.ms", consumer.group_consumer_assignment_interval_ms),
+            ("group.consumer.max.assignment.interval.ms", consumer.group_consumer_max_assignment_interval_ms),
+        ),
+        (
             ("group.consumer.heartbeat.interval.ms", consumer.group_consumer_heartbeat_interval_ms),
             ("group.consumer.session.timeout.ms", consumer.group_consumer_session_timeout_ms),
         ),

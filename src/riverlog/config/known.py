@@ -36,7 +36,9 @@ _REASONS: Final[dict[str, str]] = {
         num.network.threads num.io.threads background.threads queued.max.requests
         num.replica.alter.log.dirs.threads group.coordinator.threads
         group.coordinator.background.threads group.coordinator.append.linger.ms
-        group.coordinator.cached.buffer.max.bytes share.coordinator.threads
+        group.coordinator.cached.buffer.max.bytes group.consumer.assignor.offload.enable
+        group.share.assignor.offload.enable group.streams.assignor.offload.enable
+        share.coordinator.threads
         share.coordinator.append.linger.ms share.coordinator.cached.buffer.max.bytes
         share.coordinator.load.buffer.size share.coordinator.write.timeout.ms
         fetch.purgatory.purge.interval.requests producer.purgatory.purge.interval.requests
@@ -127,8 +129,6 @@ _REASONS: Final[dict[str, str]] = {
         alter.log.dirs.replication.quota.window.num
         alter.log.dirs.replication.quota.window.size.seconds
         replica.alter.log.dirs.io.max.bytes.per.second cordoned.log.dirs log.initial.task.delay.ms
-        group.consumer.assignment.interval.ms group.consumer.max.assignment.interval.ms
-        group.consumer.min.assignment.interval.ms group.consumer.regex.refresh.interval.ms
         group.share.assignment.interval.ms group.share.initialize.retry.interval.ms
         group.share.max.assignment.interval.ms group.share.max.delivery.count.limit
         group.share.max.heartbeat.interval.ms group.share.max.partition.max.record.locks

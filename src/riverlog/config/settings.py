@@ -507,6 +507,33 @@ class ConsumerGroupSettings:
         doc="The ways of assigning partitions that members may ask for; the first one serves those who do"
         " not ask.",
     )
+    group_consumer_assignment_interval_ms: int = setting(
+        "group.consumer.assignment.interval.ms",
+        milliseconds(_INT),
+        1000,
+        dynamic=CLUSTER_WIDE,
+        doc="How long a group's assignment is kept before the next one is worked out, so that many members"
+        " that come at once cause few of them.",
+    )
+    group_consumer_min_assignment_interval_ms: int = setting(
+        "group.consumer.min.assignment.interval.ms",
+        milliseconds(_INT),
+        0,
+        doc="The shortest such interval that may be set for a single group.",
+    )
+    group_consumer_max_assignment_interval_ms: int = setting(
+        "group.consumer.max.assignment.interval.ms",
+        milliseconds(_INT),
+        15_000,
+        doc="The longest such interval that may be set for a single group.",
+    )
+    group_consumer_regex_refresh_interval_ms: int = setting(
+        "group.consumer.regex.refresh.interval.ms",
+        milliseconds(_INT, lowest=10_000),
+        600_000,
+        doc="How often regular expressions that groups read topics by are tried again although no topic was"
+        " created or deleted.",
+    )
     group_consumer_migration_policy: str = setting(
         "group.consumer.migration.policy",
         AnyCaseChoice("disabled", "downgrade", "upgrade", "bidirectional"),
