@@ -56,3 +56,12 @@ ON_CLUSTER: Final = operation_bits(
         AclOperation.IDEMPOTENT_WRITE,
     )
 )
+ON_GROUP: Final = operation_bits(
+    (
+        AclOperation.READ,
+        AclOperation.DELETE,
+        AclOperation.DESCRIBE,
+        AclOperation.DESCRIBE_CONFIGS,
+        AclOperation.ALTER_CONFIGS,
+    )
+)

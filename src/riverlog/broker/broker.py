@@ -112,6 +112,10 @@ class Broker:
             commit=self.commit,
             on_appended=self.waiters.appended,
             wall_ms=self.now_ms,
+            consumer_settings=settings.consumer_groups,
+            overrides=lambda group_id: self.cluster.image.overrides_of(
+                Resource(ResourceType.GROUP, group_id)
+            ),
         )
         self.lag = LagWatch(
             self.groups, self.partitions, settings=lambda: self.settings.monitoring, now_ms=self.now_ms
@@ -174,6 +178,7 @@ class Broker:
             self._serve(topic)
         cluster.register(self._registration(bound))
         cluster.listeners.append(self._follow)
+        self.groups.follow_topics(cluster.image, created=(), changed=(), deleted=())
         self.groups.start()
         self.transactions.start()
         self.cleaner.start()
@@ -270,8 +275,8 @@ class Broker:
             self.logs.delete_all([log.topic_partition for log in logs], now_ms)
             for log in logs:
                 self.waiters.appended(log)
+        self._tell_groups(delta)
         if delta.deleted:
-            self.groups.topics_deleted([topic.name for topic in delta.deleted])
             self.transactions.topics_deleted([topic.name for topic in delta.deleted])
         for topic in (*delta.created, *delta.updated):
             for index in range(len(topic.partitions)):
@@ -289,6 +294,12 @@ class Broker:
                     if each is not None:
                         each.settings = settings
 
+    def _tell_groups(self, delta: Delta) -> None:
+        created, updated, deleted = (
+            [topic.name for topic in topics] for topics in (delta.created, delta.updated, delta.deleted)
+        )
+        self.groups.follow_topics(delta.after, created=created, changed=updated, deleted=deleted)
+
     def _apply_overrides(self) -> None:
         """Overlay the broker's settings with what was altered while it ran, now or before."""
         image = self.cluster.image
@@ -297,7 +308,7 @@ class Broker:
         self.settings = self.config.settings
         self.logs.follow(self.settings.log)
         self.cleaner.change_settings(self.settings.cleaner)
-        self.groups.change_settings(self.settings.groups)
+        self.groups.change_settings(self.settings.groups, self.settings.consumer_groups)
         self.transactions.change_settings(self.settings.transactions)
         self.cluster.defaults = self._topic_defaults()
         for listener in self.on_settings_changed:

@@ -4,6 +4,8 @@ A commit comes from a member of the present generation, or, with generation -1, 
 group is empty: consumers that assign partitions by themselves, and administrators. While the leader is
 about to assign, nobody may: the member has to join first and would commit for partitions it had before.
 
+In a group whose assignment the broker decides, members commit by their epochs: see `consumer.committing`.
+
 A commit that is part of a producer's transaction counts once that is committed (KIP-98). It may name the
 member whose work it is, and is then held against the group's generation (KIP-447), also while the leader
 is about to assign. One that names nobody is fenced by the producer's epoch alone.
@@ -14,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from riverlog.groups.consumer.committing import objection_to_commit, objection_to_fetch
+from riverlog.groups.consumer.group import ConsumerGroup
 from riverlog.groups.group import Group, GroupState
 from riverlog.groups.outcome import Outcome
 from riverlog.groups.records import (
@@ -21,6 +25,7 @@ from riverlog.groups.records import (
     NO_TOPIC_ID,
     CommittedOffset,
     GroupMetadata,
+    GroupRecord,
     OffsetCommit,
 )
 from riverlog.groups.replies import CommitReply, FetchedOffset, OffsetDeleteReply
@@ -81,8 +86,15 @@ class WantedTopic(NamedTuple):
 class Commits:
     """Decides about committed offsets."""
 
-    def __init__(self, groups: dict[str, Group], offsets: OffsetStore, rebalances: Rebalances) -> None:
+    def __init__(
+        self,
+        groups: dict[str, Group],
+        consumer_groups: dict[str, ConsumerGroup],
+        offsets: OffsetStore,
+        rebalances: Rebalances,
+    ) -> None:
         self._groups = groups
+        self._consumer_groups = consumer_groups
         self._offsets = offsets
         self._rebalances = rebalances
 
@@ -118,6 +130,9 @@ class Commits:
 
     def _objection_to(self, commit: Commit) -> ErrorCode:
         """Say why this committer may not commit now."""
+        consumer_group = self._consumer_groups.get(commit.group_id)
+        if consumer_group is not None:
+            return objection_to_commit(consumer_group, commit)
         group = self._groups.get(commit.group_id)
         if group is None:
             if commit.generation < 0:
@@ -139,6 +154,11 @@ class Commits:
         return ErrorCode.NONE
 
     # Asking
+
+    def objection_to_fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> ErrorCode:
+        """Say why a member that asks is not told. In the classic protocol anybody is."""
+        group = self._consumer_groups.get(group_id)
+        return ErrorCode.NONE if group is None else objection_to_fetch(group, member_id, member_epoch)
 
     def fetch(
         self, group_id: str, wanted: Iterable[WantedTopic], *, require_stable: bool
@@ -177,13 +197,17 @@ class Commits:
     ) -> Outcome:
         """Forget commits on an administrator's word, unless a member reads the topic."""
         outcome = Outcome(now)
-        group = self._groups.get(group_id)
+        group = self._groups.get(group_id) or self._consumer_groups.get(group_id)
         error_code = ErrorCode.NONE
         if not group_id:
             error_code = ErrorCode.INVALID_GROUP_ID
         elif group is None:
             error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        elif group.state is not GroupState.EMPTY and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+        elif (
+            isinstance(group, Group)
+            and group.state is not GroupState.EMPTY
+            and group.protocol_type != CONSUMER_PROTOCOL_TYPE
+        ):
             error_code = ErrorCode.NON_EMPTY_GROUP  # nobody knows what its members read
         if error_code or group is None:
             outcome.answer(token, OffsetDeleteReply(error_code, []))
@@ -213,17 +237,17 @@ class Commits:
         outcome.records += [OffsetCommit(*where, None) for where in self._offsets.of_topics(topics)]
         return outcome
 
-    def forget_group(self, group: Group) -> list[OffsetCommit | GroupMetadata]:
+    def forget_group(self, group: Group | ConsumerGroup) -> list[GroupRecord]:
         """Give the records that remove an empty group with all its commits."""
         return [
             *(
                 OffsetCommit(group.group_id, topic, partition, None)
                 for topic, partition in self._offsets.known_partitions(group.group_id)
             ),
-            GroupMetadata(group.group_id, None),
+            *_removal(group),
         ]
 
-    def expire(self, group: Group, now: Moment) -> Outcome:
+    def expire(self, group: Group | ConsumerGroup, now: Moment) -> Outcome:
         """Forget a group's commits that are too old, and the group with the last of them.
 
         The age counts
@@ -232,10 +256,11 @@ class Commits:
         """
         outcome = Outcome(now)
         group_id = group.group_id
-        if group.pending or group.state not in (GroupState.EMPTY, GroupState.STABLE):
-            return outcome
-        if group.state is GroupState.STABLE and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
-            return outcome
+        if isinstance(group, Group):
+            if group.pending or group.state not in (GroupState.EMPTY, GroupState.STABLE):
+                return outcome
+            if group.state is GroupState.STABLE and group.protocol_type != CONSUMER_PROTOCOL_TYPE:
+                return outcome
         empty_since_ms = _empty_since_ms(group)
         commits = list(self._offsets.of_group(group_id))
         in_use = {topic for topic in {topic for topic, _, _ in commits} if group.is_subscribed_to(topic)}
@@ -247,8 +272,8 @@ class Commits:
             ):
                 outcome.records.append(OffsetCommit(group_id, topic, partition, None))
         keeps_something = len(outcome.records) < len(commits) or self._offsets.has_undecided(group_id)
-        if group.state is GroupState.EMPTY and not keeps_something:
-            outcome.records.append(GroupMetadata(group_id, None))
+        if not group.members and not keeps_something:
+            outcome.records += _removal(group)
         return outcome
 
     def _is_over(self, committed: CommittedOffset, empty_since_ms: int, now_ms: int) -> bool:
@@ -258,8 +283,17 @@ class Commits:
         return now_ms - since_ms >= self._rebalances.settings.offsets_retention_minutes * 60_000
 
 
-def _empty_since_ms(group: Group) -> int:
-    """Give when the last member left; -1 if there are members, never were any, or it is not known."""
+def _removal(group: Group | ConsumerGroup) -> list[GroupRecord]:
+    return [GroupMetadata(group.group_id, None)] if isinstance(group, Group) else list(group.removal())
+
+
+def _empty_since_ms(group: Group | ConsumerGroup) -> int:
+    """Give when the last member left; -1 if there are members, never were any, or it is not known.
+
+    Nothing that is stored about a group of the consumer protocol tells.
+    """
+    if isinstance(group, ConsumerGroup):
+        return -1
     if group.state is not GroupState.EMPTY or group.protocol_type is None or group.stored is None:
         return -1
     return group.stored.current_state_timestamp

@@ -6,26 +6,32 @@ heartbeats promise nothing and do not wait.
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from riverlog.groups import replies
 from riverlog.groups.machine import GroupMachine
 from riverlog.groups.membership import Caller
 from riverlog.groups.records import OFFSETS_TOPIC
+from riverlog.groups.surroundings import NoTopics, Surroundings
 from riverlog.protocol import messages
 from riverlog.protocol.compression import Compression
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.shards import Answer, Shard, ShardHost
+from riverlog.shards.host import LOADING_SLICE_SECONDS
 
 if TYPE_CHECKING:
     import asyncio
 
-    from riverlog.config import GroupSettings
+    from riverlog.config import ConsumerGroupSettings, GroupSettings
     from riverlog.groups.commits import Commit, WantedTopic
     from riverlog.groups.member import Client
+    from riverlog.groups.outcome import Outcome
     from riverlog.groups.overview import CommittedPlace, GroupOverview
+    from riverlog.groups.surroundings import Topics
     from riverlog.log import GroupCommit, PartitionLog
     from riverlog.types import TopicPartition
 
@@ -45,8 +51,13 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         commit: GroupCommit,
         on_appended: Callable[[PartitionLog], None],
         wall_ms: Callable[[], int],
+        consumer_settings: ConsumerGroupSettings,
+        overrides: Callable[[str], Mapping[str, str]],
     ) -> None:
-        """Take what it needs from the broker: the settings, and what any host needs."""
+        """Take what it needs from the broker: the settings, and what any host needs.
+
+        `overrides` gives a group's own settings.
+        """
         super().__init__(
             loop,
             logs=logs,
@@ -55,8 +66,10 @@ class GroupCoordinator(ShardHost[GroupMachine]):
             on_appended=on_appended,
             wall_ms=wall_ms,
         )
-        self._settings = settings
+        self._surroundings = Surroundings(settings, consumer_settings, NoTopics(), overrides)
         self._deleted_while_loading: set[str] = set()
+        self._matching: deque[tuple[Shard[GroupMachine], str]] = deque()
+        """Groups whose regular expressions are to be tried, and where they live; the first one is at it."""
         self._next_expiry_ms = 0
 
     # Life
@@ -66,15 +79,30 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         self._next_expiry_ms = self._now().steady_ms + self._settings.offsets_retention_check_interval_ms
         super().start()
 
-    def change_settings(self, settings: GroupSettings) -> None:
+    @property
+    def _settings(self) -> GroupSettings:
+        return self._surroundings.settings
+
+    def change_settings(self, settings: GroupSettings, consumer_settings: ConsumerGroupSettings) -> None:
         """Decide by other settings from now on."""
-        self._settings = settings
+        self._surroundings.settings = settings
+        self._surroundings.consumer = consumer_settings
         for shard in self._shards.values():
             shard.machine.change_settings(settings)
 
-    def topics_deleted(self, topics: Iterable[str]) -> None:
-        """Forget what was committed for topics that are gone."""
-        topics = list(topics)
+    def follow_topics(
+        self, topics: Topics, *, created: Iterable[str], changed: Iterable[str], deleted: Iterable[str]
+    ) -> None:
+        """Decide by these topics from now on, and forget what was committed for those that are gone."""
+        self._surroundings.topics = topics
+        created, deleted = set(created), list(deleted)
+        touched = {*created, *changed, *deleted}
+        for shard in self._shards.values():
+            shard.machine.topics_changed(touched, are_new=bool(created or deleted))
+        if deleted:
+            self._forget_topics(deleted)
+
+    def _forget_topics(self, topics: list[str]) -> None:
         if OFFSETS_TOPIC in topics:
             self._close_shards()
         if self._loading:
@@ -89,7 +117,7 @@ class GroupCoordinator(ShardHost[GroupMachine]):
             return
         self._next_expiry_ms = self._now().steady_ms + self._settings.offsets_retention_check_interval_ms
         for shard in self._loaded_shards():
-            for group_id in list(shard.machine.groups):
+            for group_id in shard.machine.group_ids():
                 if self._is_serving(shard):
                     self._carry_out(shard, shard.machine.expire_offsets(group_id, self._now()))
                 yield
@@ -105,7 +133,7 @@ class GroupCoordinator(ShardHost[GroupMachine]):
             return self._answered(replies.not_joined(shard, request.member_id))
         future: asyncio.Future[messages.JoinGroupResponse] = self._loop.create_future()
         caller = Caller(version, client, future, str(uuid.uuid4()))
-        self._carry_out(shard, shard.machine.membership.join(request, caller, self._now()))
+        self._carry_out(shard, shard.machine.join(request, caller, self._now()))
         return future
 
     def sync(self, request: messages.SyncGroupRequest) -> asyncio.Future[messages.SyncGroupResponse]:
@@ -114,7 +142,7 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         if not isinstance(shard, Shard):
             return self._answered(replies.not_synced(shard))
         future: asyncio.Future[messages.SyncGroupResponse] = self._loop.create_future()
-        self._carry_out(shard, shard.machine.membership.sync(request, future, self._now()))
+        self._carry_out(shard, shard.machine.sync(request, future, self._now()))
         return future
 
     def heartbeat(self, group_id: str, generation: int, member_id: str, instance_id: str | None) -> int:
@@ -123,8 +151,24 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         if not isinstance(shard, Shard):
             # As long as nothing is known of the group, a member is better off where it is.
             return ErrorCode.NONE if shard == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS else shard
-        steady_ms = int(self._loop.time() * 1000)
-        return shard.machine.membership.heartbeat(group_id, generation, member_id, instance_id, steady_ms)
+        error_code = shard.machine.heartbeat(group_id, generation, member_id, instance_id, self._now())
+        self._watch(shard)
+        return error_code
+
+    def consumer_heartbeat(
+        self, request: messages.ConsumerGroupHeartbeatRequest, version: int, client: Client
+    ) -> asyncio.Future[messages.ConsumerGroupHeartbeatResponse]:
+        """Take a heartbeat of the consumer protocol, by which members do everything."""
+        shard = self._shard_of(request.group_id)
+        if not isinstance(shard, Shard):
+            return self._answered(messages.ConsumerGroupHeartbeatResponse(error_code=shard))
+        future: asyncio.Future[messages.ConsumerGroupHeartbeatResponse] = self._loop.create_future()
+        caller = Caller(version, client, future, str(uuid.uuid4()) if not request.member_id else "")
+        outcome = shard.machine.heartbeats.beat(request, caller, self._now())
+        self._carry_out(shard, outcome)
+        if outcome.matching_of is not None:
+            self._match(shard, outcome)
+        return future
 
     def leave(self, request: messages.LeaveGroupRequest) -> asyncio.Future[messages.LeaveGroupResponse]:
         """Let members go."""
@@ -132,7 +176,7 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         if not isinstance(shard, Shard):
             return self._answered(messages.LeaveGroupResponse(error_code=shard))
         future: asyncio.Future[messages.LeaveGroupResponse] = self._loop.create_future()
-        self._carry_out(shard, shard.machine.membership.leave(request, future, self._now()))
+        self._carry_out(shard, shard.machine.leave(request, future, self._now()))
         return future
 
     def commit_offsets(self, commit: Commit) -> asyncio.Future[replies.CommitReply]:
@@ -156,13 +200,22 @@ class GroupCoordinator(ShardHost[GroupMachine]):
             shard.machine.replay_marker(producer_id, is_commit=is_commit)
 
     def fetch_offsets(
-        self, group_id: str, wanted: Sequence[WantedTopic] | None, *, require_stable: bool
+        self,
+        group_id: str,
+        wanted: Sequence[WantedTopic] | None,
+        *,
+        require_stable: bool,
+        member_id: str | None = None,
+        member_epoch: int = -1,
     ) -> asyncio.Future[replies.OffsetFetchReply]:
-        """Give what a group has committed for some partitions, or for all."""
+        """Give what a group has committed for some partitions, or for all; to anybody, or to a member."""
         shard = self._shard_of(group_id)
         if not isinstance(shard, Shard):
             return self._answered(replies.OffsetFetchReply(shard, []))
         commits = shard.machine.commits
+        objection = commits.objection_to_fetch(group_id, member_id, member_epoch)
+        if objection:
+            return self._answered(replies.OffsetFetchReply(objection, []))
         if wanted is None:
             topics = commits.fetch_all(group_id, require_stable=require_stable)
         else:
@@ -218,6 +271,40 @@ class GroupCoordinator(ShardHost[GroupMachine]):
         shard = self._shard_of(group_id)
         return shard.machine.describe(group_id) if isinstance(shard, Shard) else shard
 
+    def describe_consumer_group(
+        self, group_id: str
+    ) -> messages.ConsumerGroupDescribeResponseDescribedGroup | int | None:
+        """Tell all about a group of the consumer protocol; None or an error code as with `describe`."""
+        shard = self._shard_of(group_id)
+        return shard.machine.describe_consumer_group(group_id) if isinstance(shard, Shard) else shard
+
+    # Regular expressions
+
+    def _match(self, shard: Shard[GroupMachine], outcome: Outcome) -> None:
+        """Have a group's expressions tried, for a short while in each turn of the loop."""
+        waiting = (shard, outcome.matching_of or "")
+        if waiting not in self._matching:
+            self._matching.append(waiting)
+            if len(self._matching) == 1:
+                self._loop.call_soon(self._match_slice, None)
+
+    def _match_slice(self, steps: Iterator[dict[str, frozenset[str]] | None] | None) -> None:
+        shard, group_id = self._matching[0]
+        if self._is_serving(shard):
+            steps = steps or shard.machine.heartbeats.match_in_steps(group_id)
+            slice_ends = time.perf_counter() + LOADING_SLICE_SECONDS
+            for found in steps:
+                if found is not None:
+                    self._carry_out(
+                        shard, shard.machine.heartbeats.note_matches(group_id, found, self._now())
+                    )
+                elif time.perf_counter() > slice_ends:
+                    self._loop.call_soon(self._match_slice, steps)
+                    return
+        self._matching.popleft()
+        if self._matching:
+            self._loop.call_soon(self._match_slice, None)
+
     # What is there, for those who watch
 
     def overview(self) -> Iterator[GroupOverview]:
@@ -238,7 +325,7 @@ class GroupCoordinator(ShardHost[GroupMachine]):
     # The host's questions
 
     def _new_machine(self) -> GroupMachine:
-        return GroupMachine(self._settings)
+        return GroupMachine(self._surroundings)
 
     @property
     def _load_bytes(self) -> int:

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 class Outcome(shards.Outcome):
     """A decision about groups."""
 
-    __slots__ = ("group",)
+    __slots__ = ("group", "matching_of")
 
     def __init__(self, now: Moment) -> None:
         super().__init__(now)
         self.group: Group | None = None
         """Whose rebalance hangs on the records, if any does."""
+        self.matching_of: str | None = None
+        """The group whose regular expressions are to be tried, step by step, since that takes long."""

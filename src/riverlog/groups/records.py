@@ -3,7 +3,8 @@
     key    int16 kind | body        0, 1 offset commit (group, topic, partition)     2 group metadata (group)
     value  int16 version | body     none: the key's subject is gone
 
-The kinds above 2 belong to groups whose assignment the broker computes, to share and to streams groups.
+The kinds above 2 belong to groups whose assignment the broker decides (see `consumer.records`), to share
+and to streams groups.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import struct
 from typing import NamedTuple, TypeAlias
 
 from riverlog.errors import RemoteProtocolError
+from riverlog.groups.consumer import records as consumer_records
+from riverlog.groups.consumer.records import ConsumerRecord
 from riverlog.protocol import codec, messages
 from riverlog.shards import OtherKind
 
@@ -59,7 +62,7 @@ class GroupMetadata(NamedTuple):
     value: messages.GroupMetadataValue | None
 
 
-GroupRecord: TypeAlias = OffsetCommit | GroupMetadata
+GroupRecord: TypeAlias = OffsetCommit | GroupMetadata | ConsumerRecord
 
 
 def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
@@ -70,6 +73,8 @@ def encode(record: GroupRecord) -> tuple[bytes, bytes | None]:
         )
         key = _SHORT.pack(_OFFSET_COMMIT) + codec.encode(commit_key, 0)
         return key, None if record.value is None else _encode_commit(record.value)
+    if not isinstance(record, GroupMetadata):
+        return consumer_records.encode(record)
     key = _SHORT.pack(_GROUP_METADATA) + codec.encode(messages.GroupMetadataKey(group=record.group_id), 0)
     if record.value is None:
         return key, None
@@ -90,7 +95,7 @@ def decode(key: bytes, value: bytes | None) -> GroupRecord | OtherKind:
             return GroupMetadata(group_id, None)
         version = _known(_leading_short(value), _METADATA_VERSION + 1)
         return GroupMetadata(group_id, codec.decode("GroupMetadataValue", version, value, _SHORT.size))
-    return OtherKind(kind)
+    return consumer_records.decode(kind, key, value) or OtherKind(kind)
 
 
 def _encode_commit(value: CommittedOffset) -> bytes:

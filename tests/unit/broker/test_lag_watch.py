@@ -12,6 +12,7 @@ import pytest
 
 from riverlog.broker.lag_watch import WARNINGS_MAX, LagWatch
 from riverlog.groups import Commit, OffsetToCommit
+from riverlog.groups.surroundings import NoTopics
 from tests.batch_builders import BATCH_TIME_MS
 from tests.unit.broker.apis.asking import AskedBroker
 
@@ -168,7 +169,7 @@ def test_nothing_is_looked_at_before_it_is_time(asked: AskedBroker, watched: Wat
 
     assert len(watched.look(0)) == 1
     asked.append("orders", 3)
-    asked.broker.groups.topics_deleted(["orders"])
+    asked.broker.groups.follow_topics(NoTopics(), created=(), changed=(), deleted=["orders"])
     assert watched.look(INTERVAL_MS - 1) == []
     assert list(watched.watch.alarms) == [("slow", "orders", 0)]
     assert watched.look(1) == []

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from riverlog.config import GroupSettings
+from riverlog.config import ConsumerGroupSettings, GroupSettings
 from riverlog.errors import StorageError
 from riverlog.groups import (
     Client,
@@ -18,6 +18,7 @@ from riverlog.groups import (
     WantedTopic,
 )
 from riverlog.groups.machine import GroupMachine
+from riverlog.groups.surroundings import NoTopics
 from riverlog.log import GroupCommit, PartitionLog
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
@@ -53,6 +54,8 @@ class Broker:
             commit=cast(GroupCommit, self.commit),
             on_appended=self.appended.append,
             wall_ms=lambda: int(loop.time() * 1000) + 1_700_000_000_000,
+            consumer_settings=ConsumerGroupSettings(),
+            overrides=lambda _group_id: {},
         )
         self.groups.start()
 
@@ -304,7 +307,7 @@ def test_deleted_topics_are_forgotten(loop: HandLoop) -> None:
     broker.commit_offset()
     broker.settle()
 
-    broker.groups.topics_deleted(["t"])
+    broker.groups.follow_topics(NoTopics(), created=(), changed=(), deleted=["t"])
     broker.settle()
 
     assert offset_in(broker.fetch()) is None
@@ -317,7 +320,7 @@ def test_with_the_offsets_topic_all_groups_go(loop: HandLoop) -> None:
 
     broker.logs = []
     broker.to_create = [MemoryLog()]
-    broker.groups.topics_deleted(["__consumer_offsets"])
+    broker.groups.follow_topics(NoTopics(), created=(), changed=(), deleted=["__consumer_offsets"])
 
     assert waiting.result().error_code == ErrorCode.NOT_COORDINATOR
     assert broker.groups.describe("g") is None
@@ -383,7 +386,7 @@ def test_topics_deleted_while_loading_are_forgotten_when_it_is_done(
         before.commit_offset(offset)
 
     after = Broker(loop, crashed(before))
-    after.groups.topics_deleted(["t"])
+    after.groups.follow_topics(NoTopics(), created=(), changed=(), deleted=["t"])
     loop.turn(20)
     after.settle()
 

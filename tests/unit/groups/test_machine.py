@@ -9,6 +9,7 @@ from riverlog.groups.deadlines import NEVER
 from riverlog.groups.group import GroupState
 from riverlog.groups.machine import GroupMachine
 from riverlog.groups.records import GroupMetadata
+from riverlog.groups.surroundings import Surroundings
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 
@@ -84,7 +85,7 @@ def test_a_group_loaded_above_the_size_limit_has_to_shrink() -> None:
 
 
 def test_an_old_generation_without_all_of_today_s_fields_is_taken_in() -> None:
-    machine = GroupMachine(GroupSettings())
+    machine = GroupMachine(Surroundings(GroupSettings()))
     member = messages.MemberMetadata(member_id="a", session_timeout=7000, rebalance_timeout=-1)
     value = messages.GroupMetadataValue(
         protocol_type="consumer", generation=3, protocol="range", leader="gone", members=[member]
@@ -128,7 +129,7 @@ def test_a_rebalancing_group_is_described_without_what_is_about_to_change() -> N
 
 
 def test_a_missing_group_cannot_be_described() -> None:
-    assert GroupMachine(GroupSettings()).describe("nobody") is None
+    assert GroupMachine(Surroundings(GroupSettings())).describe("nobody") is None
 
 
 @pytest.mark.parametrize(

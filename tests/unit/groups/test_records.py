@@ -97,7 +97,7 @@ def test_the_oldest_kind_of_commit_is_read() -> None:
 
 
 def test_other_kinds_of_records_are_told_apart() -> None:
-    assert decode(bytes.fromhex("0003 0001 67"), b"whatever") == OtherKind(3)
+    assert decode(bytes.fromhex("000b 0001 67"), b"whatever") == OtherKind(11)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from riverlog.groups.machine import GroupMachine
 from riverlog.groups.membership import Caller
 from riverlog.groups.outcome import Outcome
 from riverlog.groups.records import GroupRecord
+from riverlog.groups.surroundings import Surroundings
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.shards import NO_PRODUCER, Moment, ProducerIdentity
@@ -31,7 +32,7 @@ class World:
 
     def __init__(self, **settings: Any) -> None:
         self.settings = GroupSettings(**{"group_initial_rebalance_delay_ms": 0, **settings})
-        self.machine = GroupMachine(self.settings)
+        self.machine = GroupMachine(Surroundings(self.settings))
         self.log: list[GroupRecord] = []
         self.producers: dict[int, int] = {}
         """Place in the log to the producer whose transaction the record there is part of."""
@@ -80,7 +81,7 @@ class World:
         """What a restart finds in the log."""
         other = World()
         other.settings = self.settings
-        other.machine = GroupMachine(self.settings)
+        other.machine = GroupMachine(Surroundings(self.settings))
         other.steady_ms = self.steady_ms
         other.ids = dict(self.ids)
         for place, record in enumerate(self.log):

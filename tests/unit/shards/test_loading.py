@@ -11,6 +11,7 @@ from riverlog.config import GroupSettings
 from riverlog.errors import StorageError
 from riverlog.groups.machine import GroupMachine
 from riverlog.groups.records import CommittedOffset, GroupRecord, OffsetCommit, encode
+from riverlog.groups.surroundings import Surroundings
 from riverlog.log import PartitionLog
 from riverlog.protocol.control_records import TransactionMarker, build_marker_batch
 from riverlog.protocol.records import Record, build_batch
@@ -30,7 +31,7 @@ def record(group_record: GroupRecord, offset: int = -1) -> Record:
 
 def loaded(log: MemoryLog, read_bytes: int = READ_BYTES) -> dict[int, int]:
     """Load the log into a new machine; gives what is committed, by partition."""
-    machine = GroupMachine(GroupSettings())
+    machine = GroupMachine(Surroundings(GroupSettings()))
     for _ in load(cast(PartitionLog, log), machine, read_bytes):
         pass
     return {partition: value.offset for _, partition, value in machine.offsets.of_group("g")}
@@ -79,13 +80,13 @@ def test_transactions_count_once_they_are_committed() -> None:
 
 def test_other_kinds_of_groups_are_named_and_passed_over(caplog: pytest.LogCaptureFixture) -> None:
     log = MemoryLog()
-    log.put(build_batch([Record(-1, 0, b"\0\x03\0\x01g", b"\0\0"), record(committing(5))]))
+    log.put(build_batch([Record(-1, 0, b"\0\x0b\0\x01g", b"\0\0"), record(committing(5))]))
 
     with caplog.at_level(logging.WARNING):
         found = loaded(log)
 
     assert found == {0: 5}
-    assert "[3]" in caplog.text
+    assert "[11]" in caplog.text
 
 
 def test_a_damaged_record_costs_itself_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ import pytest
 from riverlog.config import GroupSettings
 from riverlog.groups.machine import GroupMachine
 from riverlog.groups.records import CommittedOffset, GroupRecord, OffsetCommit, decode
+from riverlog.groups.surroundings import Surroundings
 from riverlog.log import PartitionLog
 from riverlog.protocol.batches import read_header
 from riverlog.protocol.compression import Compression
@@ -22,7 +23,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def shard_on(log: MemoryLog) -> Shard[GroupMachine]:
-    return Shard(cast(PartitionLog, log), GroupMachine(GroupSettings()))
+    return Shard(cast(PartitionLog, log), GroupMachine(Surroundings(GroupSettings())))
 
 
 def commits(count: int, *, offset: int | None = 5) -> list[GroupRecord]:

@@ -13,6 +13,8 @@ from riverlog.broker.apis import (
     alter_replica_log_dirs,
     alter_user_scram_credentials,
     api_versions,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     create_acls,
     create_partitions,
     create_topics,
@@ -105,6 +107,8 @@ HANDLERS: Final[tuple[Handler | RawHandler, ...]] = (
     describe_quorum.HANDLER,
     describe_cluster.HANDLER,
     describe_producers.HANDLER,
+    consumer_group_heartbeat.HANDLER,
+    consumer_group_describe.HANDLER,
     list_config_resources.HANDLER,
     describe_topic_partitions.HANDLER,
 )

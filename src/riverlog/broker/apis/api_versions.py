@@ -24,7 +24,7 @@ FIRST_VERSION_WITH_LEVEL_0 = 4
 FEATURES_EPOCH = 0
 """Which decision on features this is. They come with the program, so there is only one."""
 
-FEATURES: dict[str, int] = {"transaction.version": 2}
+FEATURES: dict[str, int] = {"group.version": 1, "transaction.version": 2}
 """The features that clients may rely on, with their level."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?\Z")

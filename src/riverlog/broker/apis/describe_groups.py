@@ -1,14 +1,14 @@
 """DescribeGroups (key 15), versions 0-6: a group's state, its members, and what they are assigned.
 
-A group that is not there is told as "Dead"; from version 6 on with error 69 as well. What members told of
-themselves is only shown while the group is stable.
+A group that is not there, or whose assignment the broker decides, is told as "Dead"; from version 6 on with
+error 69 as well. What members told of themselves is only shown while the group is stable.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from riverlog.broker.authorized_operations import NOT_ASKED, AclOperation, operation_bits
+from riverlog.broker.authorized_operations import NOT_ASKED, ON_GROUP
 from riverlog.broker.handler import Handler
 from riverlog.groups import DEAD
 from riverlog.protocol import messages
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
     from riverlog.broker.handler import Context
 
 FIRST_VERSION_THAT_MISSES_GROUPS = 6
-
-ON_GROUP = operation_bits(
-    (
-        AclOperation.READ,
-        AclOperation.DELETE,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    )
-)
 
 
 def answer(

@@ -59,7 +59,11 @@ async def _answer_group(
     by_id = version >= FIRST_VERSION_WITH_TOPIC_IDS
     known, unknown = _by_id(image, group.topics) if by_id else (group.topics, [])
     reply = await broker.groups.fetch_offsets(
-        group.group_id, _wanted(image, known), require_stable=require_stable
+        group.group_id,
+        _wanted(image, known),
+        require_stable=require_stable,
+        member_id=group.member_id,
+        member_epoch=group.member_epoch,
     )
     response.error_code = reply.error_code
     for name, partitions in reply.topics:

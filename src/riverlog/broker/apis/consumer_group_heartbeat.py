@@ -1,0 +1,29 @@
+"""ConsumerGroupHeartbeat (key 68), versions 0-1: all that members do in groups that the broker assigns for.
+
+- Epoch 0 joins, -1 leaves, -2 leaves for a while; see `riverlog.groups.consumer.heartbeats`.
+- From version 1 on members name themselves, and may read topics by regular expression.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from riverlog.broker.handler import Handler
+from riverlog.broker.requester import requester
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from riverlog.broker.broker import Broker
+    from riverlog.broker.handler import Context
+    from riverlog.protocol import messages
+
+
+def answer(
+    broker: Broker, request: messages.ConsumerGroupHeartbeatRequest, context: Context
+) -> Awaitable[messages.ConsumerGroupHeartbeatResponse]:
+    """Take the heartbeat."""
+    return broker.groups.consumer_heartbeat(request, context.api_version, requester(context))
+
+
+HANDLER = Handler(api_key=68, min_version=0, max_version=1, answer=answer)
