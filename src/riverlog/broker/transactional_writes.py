@@ -62,7 +62,7 @@ def admit(
         verdicts = transactions.verify(transactional_id, producer, asked)
         if verdicts.done():
             return _refusals(verdicts.result(), knows_abortable=knows_abortable)
-        return _verified(verdicts, knows_abortable=knows_abortable)
+        return _verified(broker, transactional_id, producer, verdicts, knows_abortable=knows_abortable)
     added = transactions.add_partitions(transactional_id, producer, asked, NEWER)
     if added.done() and added.result().error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
         return _refusals(dict.fromkeys(asked, added.result().error_code), knows_abortable=knows_abortable)
@@ -70,8 +70,23 @@ def admit(
     return _added(later, asked, knows_abortable=knows_abortable)
 
 
-async def _verified(verdicts: Awaitable[Mapping[TopicPartition, int]], *, knows_abortable: bool) -> Refusals:
-    return _refusals(await verdicts, knows_abortable=knows_abortable)
+async def _verified(
+    broker: Broker,
+    transactional_id: str,
+    producer: ProducerIdentity,
+    verdicts: Awaitable[Mapping[TopicPartition, int]],
+    *,
+    knows_abortable: bool,
+) -> Refusals:
+    """Wait until what the verdicts rest on is safe, and judge again: the transaction may have ended since.
+
+    Whoever awaits this must write without waiting once more. A batch behind its transaction's marker would
+    begin one that nobody ends.
+    """
+    before = await verdicts
+    accepted = [partition for partition, error_code in before.items() if not error_code]
+    now = broker.transactions.verify_at_once(transactional_id, producer, accepted)
+    return _refusals({**before, **now}, knows_abortable=knows_abortable)
 
 
 async def _added(

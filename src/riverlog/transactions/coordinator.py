@@ -209,6 +209,15 @@ class TransactionCoordinator(ShardHost[TransactionMachine]):
         self._answer_when_safe(shard, [Answer(future, verdicts)])
         return future
 
+    def verify_at_once(
+        self, transactional_id: str, producer: ProducerIdentity, partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Say the same as things stand, be it safe or not: for whoever has waited for `verify`."""
+        shard = self._shard_of(transactional_id)
+        if not isinstance(shard, Shard):
+            return dict.fromkeys(partitions, shard)
+        return shard.machine.verify(transactional_id, producer, partitions)
+
     def end(
         self, transactional_id: str, producer: ProducerIdentity, *, is_commit: bool, version: int
     ) -> asyncio.Future[TransactionReply]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,10 @@ from typing import Any
 import pytest
 
 from riverlog.broker.handler import Parked
+from riverlog.log import Disk
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
+from riverlog.protocol.wire import read_response
 from tests.batch_builders import batch
 from tests.unit.broker.apis.asking import AskedBroker
 
@@ -57,13 +61,31 @@ def codes(answer: Any) -> list[int]:
     return [one.error_code for topic in answer.responses for one in topic.partition_responses]
 
 
-def end(asked: AskedBroker, producer: tuple[int, int], *, is_commit: bool = True, version: int = 5) -> Any:
-    return asked.ask(
-        messages.EndTxnRequest(
-            transactional_id="t", producer_id=producer[0], producer_epoch=producer[1], committed=is_commit
-        ),
-        version,
+def addition(producer: tuple[int, int], topic: str, *, index: int = 0) -> messages.AddPartitionsToTxnRequest:
+    """How older producers make a partition part of their transaction."""
+    return messages.AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="t",
+        v3_and_below_producer_id=producer[0],
+        v3_and_below_producer_epoch=producer[1],
+        v3_and_below_topics=[messages.AddPartitionsToTxnTopic(name=topic, partitions=[index])],
     )
+
+
+def ending(producer: tuple[int, int], *, is_commit: bool) -> messages.EndTxnRequest:
+    return messages.EndTxnRequest(
+        transactional_id="t", producer_id=producer[0], producer_epoch=producer[1], committed=is_commit
+    )
+
+
+async def complete(asked: AskedBroker) -> None:
+    """Let the markers be written, and the end be noted."""
+    async with asyncio.timeout(30):
+        while (await asked.broker.transactions.describe("t")).transaction_state != "CompleteAbort":
+            await asyncio.sleep(0.001)
+
+
+def end(asked: AskedBroker, producer: tuple[int, int], *, is_commit: bool = True, version: int = 5) -> Any:
+    return asked.ask(ending(producer, is_commit=is_commit), version)
 
 
 @pytest.fixture(params=["fsync", "page-cache"])
@@ -119,19 +141,57 @@ def test_an_older_producer_s_partition_is_looked_up(broker: AskedBroker, version
     producer = init(broker)
 
     refused = broker.ask(request(("a", 0, transactional(producer))), version)
-    broker.ask(
-        messages.AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id="t",
-            v3_and_below_producer_id=producer[0],
-            v3_and_below_producer_epoch=producer[1],
-            v3_and_below_topics=[messages.AddPartitionsToTxnTopic(name="a", partitions=[0])],
-        ),
-        3,
-    )
+    broker.ask(addition(producer, "a"), 3)
     accepted = broker.ask(request(("a", 0, transactional(producer))), version)
 
     abortable = ErrorCode.TRANSACTION_ABORTABLE if version >= OLDER else ErrorCode.INVALID_TXN_STATE
     assert (codes(refused), codes(accepted)) == ([abortable], [0])
+
+
+def test_a_batch_whose_transaction_ends_while_it_is_looked_up_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the marker it would begin a transaction that nobody ends."""
+    disk_is_asked, disk_may_answer = threading.Event(), threading.Event()
+    disk_may_answer.set()
+    fdatasync = Disk.fdatasync
+
+    def held(disk: Disk, descriptor: int) -> None:
+        disk_is_asked.set()
+        assert disk_may_answer.wait(30)
+        fdatasync(disk, descriptor)
+
+    monkeypatch.setattr(Disk, "fdatasync", held)
+    with closing(
+        AskedBroker(tmp_path, "durability=fsync", "transaction.state.log.num.partitions=1")
+    ) as asked:
+        asked.topic("a", partitions=2)
+        producer = init(asked)
+        asked.ask(addition(producer, "a"), 3)
+
+        async def a_turn() -> None:
+            await asyncio.sleep(0)
+
+        disk_may_answer.clear()
+        disk_is_asked.clear()
+        asked.append("a", index=1)
+        asked.broker.commit.request(asked.log("a", 1))
+        asked.loop.run_until_complete(a_turn())
+        assert disk_is_asked.wait(30), "what comes now waits for the disk's next turn, all of it"
+        asked.tell(addition(producer, "a", index=1), 3)
+        asked.loop.run_until_complete(a_turn())
+        batch_reply = asked.tell(request(("a", 0, transactional(producer))), OLDER)
+        asked.tell(ending(producer, is_commit=False), 3)
+        asked.loop.run_until_complete(a_turn())
+        disk_may_answer.set()
+        answer = asked.loop.run_until_complete(asked._wait_for(batch_reply))
+
+        _, response = read_response(PRODUCE, OLDER, answer, 4, len(answer))
+        assert codes(response) == [ErrorCode.NOT_ENOUGH_REPLICAS], "that is: ask again"
+        asked.loop.run_until_complete(complete(asked))
+        response = asked.ask(request(("a", 0, transactional(producer))), OLDER)
+        assert codes(response) == [ErrorCode.TRANSACTION_ABORTABLE]
+        assert not asked.log("a").is_in_transaction(*producer)
 
 
 def test_without_verification_an_older_producer_s_batch_is_taken(tmp_path: Path) -> None:
