@@ -6,6 +6,7 @@
                      ├─ ProducerState, ProducerSnapshots     idempotence
                      └─ LeaderEpochs                         where replicas' logs part ways
     GroupCommit ── SyncTicket             one fsync for all who wait
+    Cleaner ── a helper process           compaction
 
 Promises
 - An offset is given out only for bytes that are in the file, and waited-for bytes are on the disk.
@@ -16,7 +17,7 @@ What is decided (admission, retention, producer state, who waits for which sync)
 through the `Disk` that the room was handed.
 """
 
-from riverlog.log.cleaning import Cleaner
+from riverlog.log.cleaning import Cleaner, CleanerFigures
 from riverlog.log.disk import Disk
 from riverlog.log.durability import GroupCommit
 from riverlog.log.log_directory import DirectoryLocked, LogDirectory
@@ -30,6 +31,7 @@ __all__ = [
     "LogManager",
     "GroupCommit",
     "Cleaner",
+    "CleanerFigures",
     "AppendResult",
     "ReadResult",
     "FoundOffset",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from riverlog.broker.metrics import of_groups, of_partitions, of_process, of_requests
+from riverlog.broker.metrics import of_compaction, of_groups, of_partitions, of_process, of_requests
 from riverlog.broker.metrics.exposition import write
 from riverlog.broker.metrics.scrape import Metric, Scrape, Sources
 
@@ -18,6 +18,7 @@ SECTIONS: Final[dict[str, tuple[Metric, ...]]] = {
     "Connections and requests": of_requests.METRICS,
     "Topics and partitions": of_partitions.METRICS,
     "Groups": of_groups.METRICS,
+    "Compaction": of_compaction.METRICS,
 }
 
 TABLE: Final = tuple(row for rows in SECTIONS.values() for row in rows)
