@@ -27,6 +27,7 @@ BROKER_SETTINGS = {
     # Retention is to be seen by a test, not by the next day.
     "log.retention.check.interval.ms": "500",
     "log.initial.task.delay.ms": "500",
+    "log.cleaner.backoff.ms": "100",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
 
