@@ -63,3 +63,16 @@ class Feed(abc.ABC):
     def _delivered(self, error: KafkaError | None, _: object) -> None:
         if error is not None:
             self._refused.append(error)
+
+
+class Numbers(Feed):
+    """Writes numbers, from 0 upwards in each partition."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, *, pause_seconds: float) -> None:
+        super().__init__(bootstrap, topic, pause_seconds=pause_seconds)
+        self.counts = [0] * partitions
+
+    def write(self) -> None:
+        partition = sum(self.counts) % len(self.counts)
+        self.send(b"%d" % self.counts[partition], partition)
+        self.counts[partition] += 1

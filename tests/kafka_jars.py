@@ -154,11 +154,16 @@ def compiled(source: Path, classes: Path) -> list[str]:
     ]
 
 
+def tool_command(name: str) -> list[str]:
+    """Give the command that starts one of Kafka's command line tools, without arguments."""
+    return [java(), *TOOL_FLAGS, *class_archive(), "-cp", class_path(jars()), TOOLS[name]]
+
+
 def tool(
     name: str, *arguments: str, stdin: str = "", seconds_max: float = TOOL_SECONDS_MAX, expected_code: int = 0
 ) -> str:
     """Run one of Kafka's command line tools to its end and return what it printed on both streams."""
-    command = [java(), *TOOL_FLAGS, *class_archive(), "-cp", class_path(jars()), TOOLS[name], *arguments]
+    command = [*tool_command(name), *arguments]
     done = subprocess.run(
         command, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds_max
     )

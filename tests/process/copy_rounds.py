@@ -20,7 +20,7 @@ from pathlib import Path
 
 from riverlog.client import Admin
 from tests.committed_reader import Committed, CommittedReader, committed
-from tests.feed import Feed
+from tests.feed import Numbers
 from tests.live_broker import LiveBroker, environment
 
 PARTITIONS = 4
@@ -36,19 +36,6 @@ SETTINGS = {
 }
 
 Report = Callable[[str], None]
-
-
-class Numbers(Feed):
-    """Writes numbers into the source, from 0 upwards in each partition."""
-
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap, SOURCE, pause_seconds=RECORD_PAUSE_SECONDS)
-        self.counts = [0] * PARTITIONS
-
-    def write(self) -> None:
-        partition = sum(self.counts) % PARTITIONS
-        self.send(b"%d" % self.counts[partition], partition)
-        self.counts[partition] += 1
 
 
 class CopierProcess:
@@ -101,7 +88,7 @@ class CopyRounds:
         with Admin(self.broker.bootstrap) as admin:
             for topic in (SOURCE, SINK):
                 admin.create_topic(topic, partitions=PARTITIONS)
-        self.feed = Numbers(self.broker.bootstrap)
+        self.feed = Numbers(self.broker.bootstrap, SOURCE, PARTITIONS, pause_seconds=RECORD_PAUSE_SECONDS)
         self.reader = CommittedReader(self.broker.bootstrap, SINK, PARTITIONS)
         self.copied = [0] * PARTITIONS
         command = [sys.executable, "-m", program, self.broker.bootstrap, SOURCE, SINK, GROUP]

@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError, for_code
 
 from . import DEADLINE_S, Cluster, Message, Placed, Reader, Refused, Stored
+from .member import HEARTBEAT_MS, POLL_SECONDS, SESSION_MS, Place, Revocations, ThreadMember
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
@@ -35,6 +37,47 @@ def raise_for(code: int, text: str | None) -> None:
     """The admin client hands most refusals back inside its answers instead of raising them."""
     if code:
         raise Refused(code, retriable=for_code(code).retriable, text=text or "")
+
+
+class AiokafkaMember(ThreadMember):
+    """A consumer with an event loop in its thread, which runs whenever something is asked of it."""
+
+    def __init__(self, topic: str, settings: dict[str, Any]) -> None:
+        self._topic = topic
+        self._settings = settings
+        super().__init__()
+
+    def open(self) -> None:
+        self._runner = asyncio.Runner()
+
+        async def started() -> AIOKafkaConsumer:
+            consumer = AIOKafkaConsumer(**self._settings)
+            consumer.subscribe([self._topic], listener=_Listener(self))
+            await consumer.start()
+            return consumer
+
+        self._consumer = self._runner.run(started())
+
+    def poll(self) -> list[Place]:
+        found = self._runner.run(self._consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000)))
+        return [Place(each.partition, each.offset) for records in found.values() for each in records]
+
+    def commit(self, places: list[Place]) -> bool:
+        try:
+            self._runner.run(self._consumer.commit())
+        except KafkaError:
+            return False
+        return True
+
+    def go_to(self, place: Place) -> None:
+        self._consumer.seek(TopicPartition(self._topic, place.partition), place.offset)
+
+    def close(self) -> None:
+        self._runner.run(self._consumer.stop())
+        self._runner.close()
+
+
+class _Listener(Revocations, ConsumerRebalanceListener): ...
 
 
 class Aiokafka(Reader):
@@ -141,6 +184,20 @@ class Aiokafka(Reader):
                 return taken
 
         return run(work())
+
+    def member(self, topic: str, group: str, name: str, *, instance_id: str | None = None) -> AiokafkaMember:
+        settings = {
+            "bootstrap_servers": self.bootstrap,
+            "group_id": group,
+            "client_id": name,
+            "group_instance_id": instance_id,
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": False,
+            "session_timeout_ms": SESSION_MS,
+            "heartbeat_interval_ms": HEARTBEAT_MS,
+            "partition_assignment_strategy": [RangePartitionAssignor],
+        }
+        return AiokafkaMember(topic, settings)
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
         async def work() -> int | None:

@@ -11,11 +11,29 @@ from typing import Any
 with warnings.catch_warnings():
     # it reads its schemas on import, in a way that Python 3.11 alone calls deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+    from kafka import (
+        ConsumerRebalanceListener,
+        KafkaAdminClient,
+        KafkaConsumer,
+        KafkaProducer,
+        TopicPartition,
+    )
     from kafka.admin import ConfigResource, ConfigResourceType
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.errors import KafkaError
 
 from . import DEADLINE_S, Cluster, Message, Placed, Reader, Refused, Stored
+from .member import (
+    COOPERATIVE,
+    HEARTBEAT_MS,
+    POLL_SECONDS,
+    RANGE,
+    SESSION_MS,
+    Place,
+    Revocations,
+    ThreadMember,
+)
 
 
 @contextmanager
@@ -33,6 +51,42 @@ def stored(record: Any) -> Stored:
     return Stored(
         record.partition, record.offset, record.timestamp, record.key, record.value, tuple(record.headers)
     )
+
+
+ASSIGNORS = {RANGE: RangePartitionAssignor, COOPERATIVE: CooperativeStickyAssignor}
+
+
+class KafkaPythonMember(ThreadMember):
+    """A consumer in its thread."""
+
+    def __init__(self, topic: str, settings: dict[str, Any]) -> None:
+        self._topic = topic
+        self._settings = settings
+        super().__init__()
+
+    def open(self) -> None:
+        self._consumer = KafkaConsumer(**self._settings)
+        self._consumer.subscribe([self._topic], listener=_Listener(self))
+
+    def poll(self) -> list[Place]:
+        found = self._consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+        return [Place(each.partition, each.offset) for records in found.values() for each in records]
+
+    def commit(self, places: list[Place]) -> bool:
+        try:
+            self._consumer.commit()
+        except KafkaError:
+            return False
+        return True
+
+    def go_to(self, place: Place) -> None:
+        self._consumer.seek(TopicPartition(self._topic, place.partition), place.offset)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class _Listener(Revocations, ConsumerRebalanceListener): ...
 
 
 class KafkaPython(Reader):
@@ -121,6 +175,22 @@ class KafkaPython(Reader):
             taken = self._take(consumer, count)
             consumer.commit()
             return taken
+
+    def member(
+        self, topic: str, group: str, name: str, *, instance_id: str | None = None, assignor: str = RANGE
+    ) -> KafkaPythonMember:
+        settings = {
+            "bootstrap_servers": self.bootstrap,
+            "group_id": group,
+            "client_id": name,
+            "group_instance_id": instance_id,
+            "auto_offset_reset": "earliest",
+            "enable_auto_commit": False,
+            "session_timeout_ms": SESSION_MS,
+            "heartbeat_interval_ms": HEARTBEAT_MS,
+            "partition_assignment_strategy": [ASSIGNORS[assignor]],
+        }
+        return KafkaPythonMember(topic, settings)
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
         place = TopicPartition(topic, partition)

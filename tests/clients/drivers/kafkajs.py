@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from . import DEADLINE_S, Cluster, Driver, Message, Placed, Refused, Stored
+from .member import Place, SeekingMember
+from .program import ProgramMember
 
 HERE = Path(__file__).parent.parent / "kafkajs"
 CACHE = Path(os.environ.get("RIVERLOG_CACHE", Path.home() / ".cache" / "riverlog")) / "kafkajs"
@@ -48,6 +50,13 @@ def encode(value: bytes | None) -> str | None:
 
 def decode(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
+
+
+class KafkaJSMember(ProgramMember, SeekingMember):
+    """A Node.js process of its own."""
+
+    def seek(self, place: Place) -> None:
+        self.tell(f"{place.partition} {place.offset}")
 
 
 class KafkaJS(Driver):
@@ -136,6 +145,10 @@ class KafkaJS(Driver):
             )
             for one in taken
         ]
+
+    def member(self, topic: str, group: str, name: str) -> KafkaJSMember:
+        program = (str(HERE / "member.mjs"), str(installed()))
+        return KafkaJSMember(["node", *program, self.bootstrap, topic, group, name])
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
         found: int = self._ask("offsetAt", topic=topic, partition=partition, timestamp=timestamp)

@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.admin import OffsetSpec as Spec
 
 from . import DEADLINE_S, Cluster, Message, Placed, Reader, Refused, Stored
+from .member import HEARTBEAT_MS, POLL_SECONDS, RANGE, SESSION_MS, Place, ThreadMember
 
 # Lost connections are what some tests are about: librdkafka's complaints of them would hide real ones.
 QUIET = {"log_level": 2}
@@ -30,6 +31,55 @@ QUIET = {"log_level": 2}
 
 def refused(error: KafkaError) -> Refused:
     return Refused(error.code(), retriable=error.retriable(), text=error.str())
+
+
+class LibrdkafkaMember(ThreadMember):
+    """A consumer that remembers what it was given and what it had to give up."""
+
+    def __init__(self, topic: str, settings: dict[str, Any]) -> None:
+        self.given: list[set[int]] = []
+        self.revoked: list[set[int]] = []
+        self._topic = topic
+        self._settings = settings
+        super().__init__()
+
+    def open(self) -> None:
+        self._consumer = Consumer(self._settings)
+        self._consumer.subscribe([self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke)
+
+    def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        self.given.append({each.partition for each in partitions})
+
+    def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+        gone = {each.partition for each in partitions}
+        self.revoked.append(gone)
+        self.give_up(gone)
+
+    def poll(self) -> list[Place]:
+        # one at a time: what a rebalance takes away while several are gathered would be lost
+        message = self._consumer.poll(POLL_SECONDS)
+        if message is None:
+            return []
+        if message.error() is not None:
+            raise refused(message.error())
+        return [Place(message.partition(), message.offset())]
+
+    def commit(self, places: list[Place]) -> bool:
+        ends = {place.partition: place.offset + 1 for place in places}
+        try:
+            # named, since librdkafka by itself commits no offset that is lower than the last one
+            self._consumer.commit(
+                offsets=[TopicPartition(self._topic, *end) for end in ends.items()], asynchronous=False
+            )
+        except KafkaException:
+            return False
+        return True
+
+    def go_to(self, place: Place) -> None:
+        self._consumer.seek(TopicPartition(self._topic, *place))
+
+    def close(self) -> None:
+        self._consumer.close()
 
 
 class Librdkafka(Reader):
@@ -155,6 +205,33 @@ class Librdkafka(Reader):
             return taken
         finally:
             consumer.close()
+
+    def member(
+        self, topic: str, group: str, name: str, *, instance_id: str | None = None, assignor: str = RANGE
+    ) -> LibrdkafkaMember:
+        settings = {
+            **QUIET,
+            "bootstrap.servers": self.bootstrap,
+            "group.id": group,
+            "client.id": name,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": SESSION_MS,
+            "heartbeat.interval.ms": HEARTBEAT_MS,
+            "partition.assignment.strategy": assignor,
+            "fetch.wait.max.ms": 100,
+        }
+        if instance_id is not None:
+            settings["group.instance.id"] = instance_id
+        return LibrdkafkaMember(topic, settings)
+
+    def members(self, group: str) -> dict[str, set[int]]:
+        """By client id, the partitions that each member of a group has."""
+        (described,) = self._await(self.admin.describe_consumer_groups([group]))
+        return {
+            member.client_id: {each.partition for each in member.assignment.topic_partitions}
+            for member in described.members
+        }
 
     def offset_at(self, topic: str, partition: int, timestamp: int) -> int | None:
         consumer = self._consumer("unused")
