@@ -16,14 +16,14 @@ written twice does no harm.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from riverlog.errors import StorageError
+from riverlog.errors import RequestRefused, StorageError
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
+from riverlog.protocol.expressions import compile_expression
 from riverlog.shards import Answer, Shard, ShardHost
 from riverlog.transactions.machine import TransactionMachine
 from riverlog.transactions.outcome import Ending, Outcome, TransactionReply
@@ -272,12 +272,11 @@ class TransactionCoordinator(ShardHost[TransactionMachine]):
             return messages.ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if self._loading:
             return messages.ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        pattern = request.transactional_id_pattern
         try:
-            pattern = (
-                re.compile(request.transactional_id_pattern) if request.transactional_id_pattern else None
-            )
-        except re.error:
-            return messages.ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+            expression = compile_expression(pattern) if pattern else None
+        except RequestRefused as refused:
+            return messages.ListTransactionsResponse(error_code=refused.error_code)
         states = set(request.state_filters)
         now = self._now()
         return messages.ListTransactionsResponse(
@@ -286,7 +285,7 @@ class TransactionCoordinator(ShardHost[TransactionMachine]):
                 told
                 for shard in self._shards.values()
                 for told in shard.machine.list_transactions(
-                    states, set(request.producer_id_filters), request.duration_filter, pattern, now
+                    states, set(request.producer_id_filters), request.duration_filter, expression, now
                 )
             ],
         )

@@ -20,7 +20,6 @@ Pure: time comes in with each call, producer ids are drawn from the caller's sup
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -41,6 +40,7 @@ from riverlog.transactions.records import (
 
 if TYPE_CHECKING:
     from riverlog.config import TransactionSettings
+    from riverlog.protocol.expressions import Expression
     from riverlog.shards import Moment, ProducerIdentity, Token
     from riverlog.types import TopicPartition
 
@@ -318,7 +318,7 @@ class TransactionMachine:
         states: Collection[str],
         producer_ids: Collection[int],
         longer_than_ms: int,
-        pattern: re.Pattern[str] | None,
+        expression: Expression | None,
         now: Moment,
     ) -> list[messages.ListTransactionsResponseTransactionState]:
         """List the transactional ids that pass all filters; one that is empty, -1 or None lets all pass."""
@@ -332,7 +332,7 @@ class TransactionMachine:
             if (not states or known.status.text in states)
             and (not producer_ids or known.producer_id in producer_ids)
             and (longer_than_ms < 0 or now.wall_ms - known.start_ms > longer_than_ms)
-            and (pattern is None or pattern.fullmatch(transactional_id))
+            and (expression is None or expression.matches(transactional_id))
         ]
 
     # The log

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from riverlog.protocol.error_codes import ErrorCode
+from riverlog.protocol.expressions import compile_expression
 from riverlog.shards import NEVER, ProducerIdentity
 from riverlog.transactions.machine import EPOCH_MAX, LAST_EPOCH
 from riverlog.transactions.outcome import TransactionReply
@@ -479,7 +478,7 @@ def test_transactions_are_listed_by_state_producer_age_and_name() -> None:
     def listed(
         states: tuple[str, ...] = (), ids: tuple[int, ...] = (), longer_than_ms: int = -1, pattern: str = ""
     ) -> list[str]:
-        compiled = re.compile(pattern) if pattern else None
+        compiled = compile_expression(pattern) if pattern else None
         told = world.machine.list_transactions(states, ids, longer_than_ms, compiled, world.now)
         return [each.transactional_id for each in told]
 
