@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "riverlog needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e . --group dev --group clients --group peer
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[arrow]' --group dev --group clients --group peer
 	$(COMPILE)
 	touch $@
 
