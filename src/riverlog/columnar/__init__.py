@@ -1,6 +1,6 @@
 """The log as Arrow: record batches become columns, without a look at single records in Python.
 
-     fetch replies, segment files
+     segments       segment files, in pieces (`segment_files`)
           |
      batches        whole? CRC right?           isolation      for readers, or aborted?
           |                                                    |
@@ -13,7 +13,7 @@
      schema         which columns there are, and which are asked for
 
 Promises
-- Nothing here touches a file, a socket or a clock.
+- From `batches` on down nothing touches a file, a socket or a clock.
 - Any bytes are safe: what is no batch raises RemoteProtocolError, naming partition and offset where it can.
 - The records are those that `riverlog.protocol.records` reads.
 - Only this room loads pyarrow and numba: `pip install riverlog[arrow]`.

@@ -54,9 +54,12 @@ def checked_batches(
 ) -> BatchWalk:
     """List the whole batches of [start, end), each with its CRC checked; leave one that the end cuts short.
 
+    Zeros up to the end are no batch, but room that a broker made in advance; they are left as well.
     `expected_offset` is named where not even a header tells the offset. Raises BadBatch.
     """
     walk = split_batches(buffer, start, end)
+    if walk.stop is WalkStop.BAD_MAGIC and is_blank(buffer, walk.end, end):
+        return walk
     if walk.stop is not WalkStop.END and walk.stop not in _TORN:
         offset = expected_offset
         if walk.stop is WalkStop.BAD_CRC:
@@ -65,6 +68,15 @@ def checked_batches(
             offset = walk.batches[-1][1].next_offset
         raise BadBatch(place, offset, walk.stop.value)
     return walk
+
+
+def is_blank(buffer: ReadableBuffer, start: int, end: int) -> bool:
+    """Say whether there are zeros in [start, end), and nothing else."""
+    return (
+        start < end
+        and not any(memoryview(buffer)[start : start + HEADER_BYTES])
+        and (bytes(memoryview(buffer)[start:end]).count(0) == end - start)
+    )
 
 
 class Collector:

@@ -95,13 +95,15 @@ class Outcomes:
 
     def judge(self, header: BatchHeader) -> Verdict:
         """Say what to do with the next batch. WAIT: look further ahead, and ask again."""
-        if header.is_control:
-            return Verdict.SKIP
         if not header.is_transactional:
-            return Verdict.TAKE
+            return Verdict.SKIP if header.is_control else Verdict.TAKE
         ahead = self._markers.get(header.producer_id)
         while ahead and ahead[0][0] <= header.last_offset:
             ahead.popleft()
+        if header.is_control:
+            if ahead is not None and not ahead:
+                del self._markers[header.producer_id]
+            return Verdict.SKIP
         if not ahead:
             return Verdict.WAIT
         return Verdict.TAKE if ahead[0][1] else Verdict.SKIP
