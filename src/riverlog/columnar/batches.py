@@ -150,6 +150,12 @@ class Collector:
         is_append_time = table[:, kernels.BLOCK_IS_APPEND_TIME] != 0
         return record_batch(index, is_append_time, self._place, self._columns)
 
+    def drain(self, first: int, end: int) -> Iterator[pa.RecordBatch]:
+        """Give what `take` gives, if it gives any."""
+        batch = self.take(first, end)
+        if batch is not None:
+            yield batch
+
     def _joined(self) -> tuple[ReadableBuffer, list[tuple[int, int]]]:
         """Give one buffer with all blocks, and where in it each lies."""
         blocks = self._blocks

@@ -42,16 +42,11 @@ def marker_in(buffer: ReadableBuffer, position: int) -> TransactionMarker | None
     return None  # compaction may leave the batch and take its record
 
 
-class ReadUncommitted:
-    """Everything but control batches."""
-
-    def judge(self, header: BatchHeader, _buffer: ReadableBuffer, _position: int) -> Verdict:
-        """Say what to do with the next batch."""
-        return Verdict.SKIP if header.is_control else Verdict.TAKE
-
-
 class AbortedList:
-    """Leaves out what a broker's fetch replies name as aborted. Batches are to be judged in their order."""
+    """Leaves out what a broker's fetch replies name as aborted: under read_uncommitted they name nothing.
+
+    Batches are to be judged in their order.
+    """
 
     def __init__(self) -> None:
         self._ahead: deque[tuple[int, int]] = deque()
@@ -69,14 +64,12 @@ class AbortedList:
         """Say what to do with the next batch. Raises RemoteProtocolError for a malformed marker."""
         while self._ahead and self._ahead[0][0] <= header.last_offset:
             self._inside.add(self._ahead.popleft()[1])
-        if header.is_control:
+        is_inside = header.is_transactional and header.producer_id in self._inside
+        if header.is_control and is_inside:
             marker = marker_in(buffer, position)
             if marker is not None and not marker.is_commit:
-                self._inside.discard(header.producer_id)
-            return Verdict.SKIP
-        if header.is_transactional and header.producer_id in self._inside:
-            return Verdict.SKIP
-        return Verdict.TAKE
+                self._inside.remove(header.producer_id)
+        return Verdict.SKIP if header.is_control or is_inside else Verdict.TAKE
 
 
 class Outcomes:

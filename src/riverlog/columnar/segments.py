@@ -93,11 +93,11 @@ class _SegmentReader:
                     elif verdict is Verdict.TAKE:
                         collector.add(run.buffer, position, header)
                     if collector.is_full:
-                        yield from _given(collector.take(first, end))
+                        yield from collector.drain(first, end)
                     is_complete = header.next_offset >= end
                     if is_complete:
                         break
-                yield from _given(collector.take(first, end))
+                yield from collector.drain(first, end)
             except BadBatch as error:
                 raise CorruptBatch(str(error), path=run.path) from None
             if is_complete:
@@ -131,7 +131,3 @@ class _SegmentReader:
             if verdict is not Verdict.WAIT:
                 return verdict
         return Verdict.WAIT
-
-
-def _given(batch: pa.RecordBatch | None) -> tuple[pa.RecordBatch, ...]:
-    return () if batch is None else (batch,)

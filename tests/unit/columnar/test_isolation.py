@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from riverlog.columnar.isolation import AbortedList, Outcomes, ReadUncommitted, Verdict
+from riverlog.columnar.isolation import AbortedList, Outcomes, Verdict
 from riverlog.protocol.batches import BatchHeader, read_header
 from riverlog.protocol.control_records import TransactionMarker, build_marker_batch
 from tests.batch_builders import batch
@@ -19,7 +19,7 @@ def marker(producer: int, offset: int, *, commits: bool) -> bytearray:
     return build_marker_batch(end, producer_id=producer, producer_epoch=0, timestamp=0, base_offset=offset)
 
 
-def judged(rule: AbortedList | ReadUncommitted, *batches: bytearray) -> list[Verdict]:
+def judged(rule: AbortedList, *batches: bytearray) -> list[Verdict]:
     return [rule.judge(read_header(each), each, 0) for each in batches]
 
 
@@ -28,12 +28,11 @@ def header(each: bytearray) -> BatchHeader:
 
 
 def test_control_batches_are_for_nobody() -> None:
-    for rule in (ReadUncommitted(), AbortedList()):
-        assert judged(rule, marker(1, 0, commits=True), marker(1, 1, commits=False)) == [SKIP, SKIP]
+    assert judged(AbortedList(), marker(1, 0, commits=True), marker(1, 1, commits=False)) == [SKIP, SKIP]
 
 
-def test_read_uncommitted_takes_what_was_aborted() -> None:
-    assert judged(ReadUncommitted(), data(1, 0), marker(1, 2, commits=False)) == [TAKE, SKIP]
+def test_without_a_list_what_was_aborted_is_taken() -> None:
+    assert judged(AbortedList(), data(1, 0), marker(1, 2, commits=False)) == [TAKE, SKIP]
 
 
 def test_an_aborted_transaction_is_left_out_up_to_its_marker() -> None:

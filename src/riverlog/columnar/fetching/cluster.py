@@ -1,0 +1,157 @@
+"""The brokers of a cluster, who leads what, and trying again while that changes.
+
+    attempt(act) ──▶ act ──▶ leader(partition) ──▶ connection      answers: done
+                      ▲                                 │
+                      └── pause, leaders forgotten ◀────┘          fails: again, until the deadline
+
+One owner, one thread: whoever reads in several threads has a Cluster in each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from riverlog.columnar.fetching import requests
+from riverlog.columnar.fetching.connection import Connection
+from riverlog.columnar.fetching.requests import Absent, Retry
+from riverlog.errors import RemoteProtocolError, RequestRefused, RiverlogError
+from riverlog.protocol.message import Message
+from riverlog.types import TopicPartition
+
+SILENCE_SECONDS_MAX = 10.0
+"""How long a broker may take to send the next byte of an answer, where less is not asked for."""
+
+ABSENCE_SECONDS_MAX = 2.0
+"""How long a topic may stay unknown that somebody may just have created."""
+
+PAUSE_SECONDS_MIN = 0.05
+PAUSE_SECONDS_MAX = 1.0
+"""Between two attempts; doubled each time from the one to the other."""
+
+_Result = TypeVar("_Result")
+
+
+class ClusterUnavailable(RiverlogError):
+    """Nothing came of it within the time allowed; the text names the last trouble."""
+
+
+class Cluster:
+    """Connections to the brokers of one cluster, made when they are needed."""
+
+    def __init__(self, bootstrap: str, timeout_seconds: float) -> None:
+        """Raise ConfigError for addresses that are none. `timeout_seconds`: see `attempt`."""
+        self._bootstrap = requests.addresses(bootstrap)
+        self._timeout_seconds = timeout_seconds
+        self._silence_seconds = min(SILENCE_SECONDS_MAX, timeout_seconds)
+        self._brokers: dict[int, tuple[str, int]] = {}
+        self._leaders: dict[TopicPartition, int] = {}
+        self._connections: dict[tuple[str, int], Connection] = {}
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all connections."""
+        while self._connections:
+            self._connections.popitem()[1].close()
+
+    def attempt(self, what: str, act: Callable[[], _Result]) -> _Result:
+        """Call `act` until it succeeds. OSError and Retry are tried again until the time is over.
+
+        Raises ClusterUnavailable then, RequestRefused for what stays absent, and what else `act` raises.
+        """
+        start = time.monotonic()
+        deadline = start + self._timeout_seconds
+        pause = PAUSE_SECONDS_MIN
+        while True:
+            try:
+                return act()
+            except (OSError, Retry) as trouble:
+                self._leaders.clear()
+                if isinstance(trouble, Absent) and time.monotonic() - start >= ABSENCE_SECONDS_MAX:
+                    raise RequestRefused(trouble.error, str(trouble)) from None
+                if time.monotonic() + pause >= deadline:
+                    raise ClusterUnavailable(
+                        f"{what}: {requests.describe(trouble)} (for {self._timeout_seconds:g} s)"
+                    ) from None
+            time.sleep(pause)
+            pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+    def partitions(self, topic: str) -> list[TopicPartition]:
+        """Name the partitions of a topic. Raises ClusterUnavailable, RequestRefused."""
+
+        def look() -> list[TopicPartition]:
+            self._learn(topic)
+            return sorted(place for place in self._leaders if place.topic == topic)
+
+        return self.attempt(f"topic {topic!r}", look)
+
+    def offset_at(self, place: TopicPartition, moment: int, *, committed: bool) -> int | None:
+        """Find the first offset at or after a time in ms; or an end of the log, by a time that means it.
+
+        Raises ClusterUnavailable, RequestRefused.
+        """
+        request = requests.list_offsets_request(place, moment, committed=committed)
+
+        def ask() -> int | None:
+            response = self._ask(self.leader(place), requests.LIST_OFFSETS, request)
+            return requests.offset_in(response, place)
+
+        return self.attempt(f"{place}: offsets", ask)
+
+    def leader(self, place: TopicPartition) -> Connection:
+        """Give the connection to a partition's leader. Raises OSError, Retry, RequestRefused."""
+        if place not in self._leaders:
+            self._learn(place.topic)
+        address = self._brokers.get(self._leaders.get(place, -1))
+        if address is None:
+            raise Retry(f"{place} has no leader")
+        return self._connected(address)
+
+    def discard(self, connection: Connection) -> None:
+        """Give up a connection that failed, or whose answers nobody wants."""
+        connection.close()
+        for address, kept in list(self._connections.items()):
+            if kept is connection:
+                del self._connections[address]
+
+    def _ask(self, connection: Connection, api_key: int, message: Message) -> Any:
+        try:
+            return connection.ask(api_key, message)
+        except (OSError, RemoteProtocolError):
+            self.discard(connection)
+            raise
+
+    def _learn(self, topic: str) -> None:
+        """Ask any broker who leads the topic's partitions."""
+        response = self._ask(self._any(), requests.METADATA, requests.metadata_request(topic))
+        found = requests.leaders_in(response, topic)
+        self._brokers = found.brokers
+        self._leaders.update(found.leaders)
+
+    def _any(self) -> Connection:
+        trouble: OSError | None = None
+        for address in dict.fromkeys([*self._connections, *self._brokers.values(), *self._bootstrap]):
+            try:
+                return self._connected(address)
+            except OSError as error:
+                trouble = OSError(error.errno, f"{address[0]}:{address[1]}: {requests.describe(error)}")
+        assert trouble is not None, "there is at least the bootstrap address"
+        raise trouble
+
+    def _connected(self, address: tuple[str, int]) -> Connection:
+        connection = self._connections.get(address)
+        if connection is not None and not connection.is_idle:
+            self.discard(connection)  # somebody stopped reading before its answer came
+            connection = None
+        if connection is None:
+            connection = self._connections[address] = Connection(*address, self._silence_seconds)
+        return connection
