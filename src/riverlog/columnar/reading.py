@@ -162,8 +162,8 @@ class Source:
                 if rule.judge(header, reply.buffer, position) is Verdict.TAKE:
                     collector.add(reply.buffer, position, header)
                     if collector.is_full:
-                        yield from collector.drain(split.start, split.end)
-            yield from collector.drain(split.start, split.end)
+                        yield from collector.drain(fetcher.start, split.end)
+            yield from collector.drain(fetcher.start, split.end)
 
 
 def read(

@@ -48,6 +48,8 @@ class PartitionFetcher:
     ) -> None:
         self._cluster = cluster
         self._place = place
+        self.start = start
+        """Nothing below it is to be read; rises where records are gone, if need be to inside of a batch."""
         self._offset = start
         self._end = end
         self._committed = committed
@@ -130,4 +132,4 @@ class PartitionFetcher:
             )
         if not self._skips_lost:
             raise RecordsLost(self._place, self._offset, min(earliest, self._end))
-        self._offset = earliest
+        self._offset = self.start = earliest
