@@ -6,6 +6,7 @@ A new row: a file with loads (functions at the top level, so that a process of t
 
 from bench.row import Row
 from bench.rows import (
+    columnar,
     compaction,
     consumer_group_join,
     crash_start,
@@ -37,4 +38,5 @@ ROWS: tuple[Row, ...] = (
     group_commits.ROW,
     transactions.ROW,
     compaction.ROW,
+    columnar.ROW,
 )

@@ -2,8 +2,8 @@
 elsewhere.
 
 A kernel is a function in the part of Python that numba compiles. It means the same in both ways of running,
-so there is no second implementation; without numba it takes some sixty times as long. What the two
-ways want to be handed differs: `readable` and `writable` see to that.
+so there is no second implementation; without numba it takes more than ten times as long. What the two ways
+want to be handed differs: `readable` and `writable` see to that.
 
 Compiled code is kept on disk by numba (beside the module or in the user's cache directory), so the compiler
 runs once for each installation, not for each process.
