@@ -4,6 +4,7 @@
     topics.py  offsets.py          what a cluster holds
     groups.py                      who reads it, how far they have come, and moving them
     produce.py consume.py          records in, records out
+    export.py                      records into a file that is a table
     txn.py                         transactions: list, describe, abort
     config.py                      settings: of a broker to be, and of a running cluster
     log.py                         look into segment files without a broker
@@ -11,6 +12,7 @@
 
     command_line.py                the parser of all of them, exit codes, what a person reads when it fails
     arguments.py                   options that several commands share
+    spans.py                       positions as offsets of each partition
     lines.py record_json.py template.py    a record as text: typed lines, JSON objects, format strings
     table.py progress.py           output
     plain_cluster.py               requests that librdkafka cannot send

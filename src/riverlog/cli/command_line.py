@@ -11,7 +11,20 @@ import sys
 from collections.abc import Sequence
 
 from riverlog import __version__
-from riverlog.cli import config, consume, demo, groups, log, offsets, produce, topics, txn, up, version
+from riverlog.cli import (
+    config,
+    consume,
+    demo,
+    export,
+    groups,
+    log,
+    offsets,
+    produce,
+    topics,
+    txn,
+    up,
+    version,
+)
 from riverlog.cli.arguments import TeachingFormatter
 from riverlog.errors import ConfigError, RiverlogError
 
@@ -47,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"riverlog {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for module in (up, demo, topics, produce, consume, groups, offsets, txn, config, log, version):
+    for module in (up, demo, topics, produce, consume, export, groups, offsets, txn, config, log, version):
         module.add_to(commands)
     return top
 

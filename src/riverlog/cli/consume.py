@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from riverlog.client.consume import ConsumedRecord
-    from riverlog.client.positions import Bounds, Position, Span
+    from riverlog.client.positions import Span
 
 COMMIT_SECONDS = 1.0
 """How often a group's offsets are stored while records keep coming."""
@@ -172,6 +172,14 @@ def _read_spans(arguments: argparse.Namespace, write: Callable[[ConsumedRecord],
     return 0
 
 
+def _spans(arguments: argparse.Namespace) -> dict[int, Span]:
+    from riverlog.cli.spans import spans
+    from riverlog.client.positions import END, START
+
+    begin = arguments.begin or (END if arguments.follow else START)
+    return spans(arguments, begin, None if arguments.follow else arguments.until or END)
+
+
 def _read_as_group(arguments: argparse.Namespace, write: Callable[[ConsumedRecord], bytes]) -> int:
     from riverlog.client.admin import Admin
     from riverlog.client.consume import GroupReader
@@ -192,46 +200,6 @@ def _read_as_group(arguments: argparse.Namespace, write: Callable[[ConsumedRecor
     finally:
         reader.close()
     return 0
-
-
-def _spans(arguments: argparse.Namespace) -> dict[int, Span]:
-    """Ask the cluster what the positions mean in each partition."""
-    from riverlog.client.admin import Admin
-    from riverlog.client.positions import END, START, span, times_in
-
-    begin = arguments.begin or (END if arguments.follow else START)
-    until = None if arguments.follow else arguments.until or END
-    with Admin(**connection(arguments)) as admin:
-        bounds = admin.bounds(
-            arguments.topic, arguments.partitions, read_committed=not arguments.read_uncommitted
-        )
-        found = {at: admin.offsets_at(arguments.topic, at, list(bounds)) for at in times_in(begin, until)}
-    _warn_of_missing(begin, bounds)
-    return {
-        index: span(begin, until, bounds[index], {at: offsets[index] for at, offsets in found.items()})
-        for index in bounds
-    }
-
-
-def _warn_of_missing(begin: Position, bounds: dict[int, Bounds]) -> None:
-    """Say it where an offset was asked for that is not there: printing nothing would look like no data."""
-    from riverlog.client.positions import Kind
-
-    if begin.kind is not Kind.OFFSET:
-        return
-    for index, (earliest, _) in bounds.items():
-        if begin.number < earliest:
-            print(
-                f"riverlog: partition {index} keeps nothing before offset {earliest:,}: starting there",
-                file=sys.stderr,
-            )
-    if all(begin.number > latest for _, latest in bounds.values()):
-        newest = max(latest for _, latest in bounds.values())
-        print(
-            f"riverlog: offset {begin.number:,} is past the end, {newest:,} (a time is written "
-            f"@{begin.number})",
-            file=sys.stderr,
-        )
 
 
 def _print_batches(
