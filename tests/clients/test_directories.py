@@ -20,7 +20,9 @@ from typing import NamedTuple
 import pytest
 
 from bench.peer import KafkaBroker
+from riverlog.columnar import read_segments
 from tests import kafka_jars
+from tests.columns import rows
 from tests.live_broker import LiveBroker
 from tests.log_builders import append, new_log
 
@@ -225,6 +227,18 @@ def test_riverlog_serves_what_kafka_wrote(
     # the first thirty were deleted; what deleting left in the segment is not to be served
     expected = {topic: by_kafka.read[topic][30 if topic == "before" else 0 :] for topic in topics}
     assert served == expected
+
+
+@pytest.mark.parametrize(("state", "topics"), [("stopped", ["before"]), ("killed", ["before", "after"])])
+def test_what_kafka_wrote_is_read_as_arrow_without_a_broker(
+    state: str, topics: list[str], by_kafka: Peer
+) -> None:
+    for topic in topics:
+        expected = by_kafka.read[topic][30 if topic == "before" else 0 :]
+
+        found = rows(read_segments(getattr(by_kafka, state) / f"{topic}-0"))
+
+        assert [Stored(0, *record) for record in found] == expected
 
 
 def test_riverlog_goes_on_where_kafka_stopped(by_kafka: Peer, tmp_path: Path) -> None:

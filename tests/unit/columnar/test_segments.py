@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from riverlog.columnar import segment_files
+from riverlog.columnar.batches import RECORDS_BYTES_TARGET
 from riverlog.columnar.options import RecordsLost
 from riverlog.columnar.segments import read_segments
 from riverlog.errors import ConfigError, CorruptBatch, StorageError
@@ -19,8 +21,9 @@ from riverlog.protocol.compression import Compression
 from riverlog.protocol.control_records import TransactionMarker, build_marker_batch
 from riverlog.protocol.records import Record, build_batch
 from riverlog.types import TopicPartition
-from tests.batch_builders import batch
+from tests.batch_builders import batch, with_header
 from tests.columns import as_records, rows
+from tests.compaction import clean
 from tests.log_builders import NOW, append, new_log, read_all
 
 SMALL_SEGMENTS = {"segment_bytes": 400, "index_interval_bytes": 100}
@@ -268,6 +271,40 @@ def test_a_segment_that_compaction_emptied_is_a_hole(tmp_path: Path) -> None:
 
     assert offsets(home) == [0, 1, 2, 9, 10, 11]
     assert offsets(home, end=9) == [0, 1, 2]
+
+
+def test_a_compacted_log_is_read_as_the_log_does(tmp_path: Path) -> None:
+    log = new_log(
+        tmp_path, cleanup_policy=frozenset({"compact"}), segment_bytes=2000, min_cleanable_dirty_ratio=0.0
+    )
+    for number in range(60):
+        each = [Record(0, NOW, b"key-%d" % (number * key % 11), b"%d" % number) for key in range(5)]
+        append(log, build_batch(each, compression=[*Compression][number % 5]))
+    reader = read_segments(directory(log))
+    before = as_records(reader.read_next_batch())
+
+    clean(log)
+
+    assert len(read_all(log)) < 100
+    assert rows(read_segments(directory(log))) == read_all(log)
+    # What began before the cleaning goes on with what is left of the later segments.
+    after = [record.offset for record in rows(reader)]
+    assert before[-1].offset < after[0]
+    assert after == [record.offset for record in read_all(log) if record.offset > before[-1].offset]
+
+
+def test_memory_stays_bounded_however_much_there_is(tmp_path: Path) -> None:
+    large = build_batch([Record(n, 0, None, bytes(10_000)) for n in range(100)], compression=Compression.ZSTD)
+    home = written(tmp_path, *(with_header(large, base_offset=100 * number) for number in range(300)))
+    tracemalloc.start()
+    try:
+        size = sum(each["value"].nbytes for each in read_segments(home, columns=["value"]))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert size > 300_000_000
+    assert peak < 5 * RECORDS_BYTES_TARGET
 
 
 def test_an_end_that_the_log_does_not_reach_is_an_error(tmp_path: Path) -> None:
