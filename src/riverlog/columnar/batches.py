@@ -9,10 +9,12 @@ is RECORDS_BYTES_TARGET plus what one batch may hold (`records.RECORDS_BYTES_MAX
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from riverlog.columnar import kernels
 from riverlog.columnar.arrays import MalformedBlock, index_records, record_batch
@@ -20,6 +22,8 @@ from riverlog.errors import RemoteProtocolError
 from riverlog.protocol.batches import (
     COMPRESSION_MASK,
     HEADER_BYTES,
+    LENGTH_PREFIX_BYTES,
+    LOG_APPEND_TIME_BIT,
     BatchHeader,
     BatchWalk,
     ReadableBuffer,
@@ -82,7 +86,7 @@ def is_blank(buffer: ReadableBuffer, start: int, end: int) -> bool:
 class Collector:
     """Collects blocks of records of one partition, and makes a record batch of them."""
 
-    __slots__ = ("_blocks", "_columns", "_place", "_rows", "_size", "_target")
+    __slots__ = ("_buffers", "_columns", "_place", "_size", "_table", "_target")
 
     def __init__(
         self, place: TopicPartition, columns: tuple[str, ...], target: int = RECORDS_BYTES_TARGET
@@ -90,8 +94,10 @@ class Collector:
         self._place = place
         self._columns = columns
         self._target = target
-        self._blocks: list[tuple[ReadableBuffer, int, int]] = []
-        self._rows: list[tuple[int, ...]] = []  # kernels.BLOCK_FIELDS without where they start and end
+        self._buffers: list[ReadableBuffer] = []
+        # Rows of kernels.BLOCK_FIELDS numbers, one behind the other, with places in the block's own buffer.
+        # An array, since so many tuples would keep Python's garbage collector busy for as long again.
+        self._table = array("q")
         self._size = 0
 
     @property
@@ -101,7 +107,7 @@ class Collector:
 
     def add(self, buffer: ReadableBuffer, position: int, header: BatchHeader) -> None:
         """Add the records of a batch that was checked. Raises BadBatch if they cannot be uncompressed."""
-        start, end = position + HEADER_BYTES, position + header.size
+        start, end = position + HEADER_BYTES, position + LENGTH_PREFIX_BYTES + header.batch_length
         if header.attributes & COMPRESSION_MASK:
             try:
                 buffer = read_record_block(buffer, position, header)
@@ -114,15 +120,17 @@ class Collector:
         elif end - start > RECORDS_BYTES_MAX:
             reason = f"more than {RECORDS_BYTES_MAX} bytes of records"
             raise BadBatch(self._place, header.base_offset, reason)
-        self._blocks.append((buffer, start, end))
-        self._rows.append(
+        self._buffers.append(buffer)
+        self._table.extend(
             (
+                start,
+                end,
                 header.record_count,
                 header.base_offset,
                 header.last_offset_delta,
                 header.base_timestamp,
                 header.max_timestamp,
-                int(header.uses_log_append_time),
+                header.attributes & LOG_APPEND_TIME_BIT,
             )
         )
         self._size += end - start
@@ -132,13 +140,11 @@ class Collector:
 
         Raises BadBatch.
         """
-        if not self._blocks:
+        if not self._buffers:
             return None
-        data, bounds = self._joined()
-        table = np.empty((len(bounds), kernels.BLOCK_FIELDS), np.int64)
-        table[:, : kernels.BLOCK_RECORDS] = bounds
-        table[:, kernels.BLOCK_RECORDS :] = self._rows
-        self._blocks, self._rows, self._size = [], [], 0
+        table = np.array(self._table, np.int64).reshape(-1, kernels.BLOCK_FIELDS)
+        data = _joined(self._buffers, table)
+        self._buffers, self._table, self._size = [], array("q"), 0
         try:
             index = index_records(data, table, first, end)
         except MalformedBlock as error:
@@ -156,18 +162,18 @@ class Collector:
         if batch is not None:
             yield batch
 
-    def _joined(self) -> tuple[ReadableBuffer, list[tuple[int, int]]]:
-        """Give one buffer with all blocks, and where in it each lies."""
-        blocks = self._blocks
-        shared = blocks[0][0]
-        if all(buffer is shared for buffer, _, _ in blocks):
-            return shared, [(start, end) for _, start, end in blocks]
-        bounds = []
-        position = 0
-        for _, start, end in blocks:
-            bounds.append((position, position + end - start))
-            position += end - start
-        return b"".join([memoryview(buffer)[start:end] for buffer, start, end in blocks]), bounds
+
+def _joined(buffers: list[ReadableBuffer], table: NDArray[np.int64]) -> ReadableBuffer:
+    """Give one buffer with all blocks; the table is told where in it each lies."""
+    shared = buffers[0]
+    if all(buffer is shared for buffer in buffers):
+        return shared
+    bounds = table[:, [kernels.BLOCK_START, kernels.BLOCK_END]].tolist()
+    pieces = [memoryview(buffer)[start:end] for buffer, (start, end) in zip(buffers, bounds, strict=True)]
+    ends = np.cumsum([len(piece) for piece in pieces])
+    table[:, kernels.BLOCK_START] = ends - [len(piece) for piece in pieces]
+    table[:, kernels.BLOCK_END] = ends
+    return b"".join(pieces)
 
 
 def batches_from(walk: BatchWalk, offset: int) -> Iterator[tuple[int, BatchHeader]]:
