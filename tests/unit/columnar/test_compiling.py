@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -39,3 +40,12 @@ def test_importing_the_project_loads_neither_arrow_nor_numba() -> None:
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert found.stdout.strip() == "[]"
+
+
+def test_where_nothing_compiled_can_be_kept_a_kernel_runs_all_the_same() -> None:
+    made_up: dict[str, Any] = {}
+    exec(
+        "def second(data):\n    return data[1]\n", made_up
+    )  # a function without a file beside which to keep it
+
+    assert kernel(made_up["second"])(readable(b"\x01\x02")) == 2
