@@ -23,12 +23,15 @@ from riverlog.columnar.isolation import AbortedList, Verdict
 from riverlog.columnar.options import READ_COMMITTED, is_read_committed
 from riverlog.columnar.schema import checked_columns, schema
 from riverlog.errors import ConfigError
+from riverlog.protocol.records import RECORDS_BYTES_MAX
 from riverlog.types import TopicPartition
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 TIMEOUT_SECONDS = 30.0
 FETCH_BYTES = 8 * 1024 * 1024
 """How much is asked for at once. A batch comes whole, even if it is larger."""
+
+FETCH_BYTES_MAX = RECORDS_BYTES_MAX
 
 Position: TypeAlias = int | datetime
 """An offset; or a time, which means the first record that is not older. Without a zone it is local time."""
@@ -71,8 +74,8 @@ class Source:
         checked_columns(self.columns)
         if not self.timeout_seconds > 0:
             raise ConfigError("timeout_seconds", self.timeout_seconds, "a number above 0")
-        if not 0 < self.fetch_bytes < 2**31:
-            raise ConfigError("fetch_bytes", self.fetch_bytes, "a number of 1 to 2147483647")
+        if not 0 < self.fetch_bytes <= FETCH_BYTES_MAX:
+            raise ConfigError("fetch_bytes", self.fetch_bytes, f"a number of 1 to {FETCH_BYTES_MAX}")
 
     def splits(
         self,

@@ -24,6 +24,9 @@ from riverlog.types import TopicPartition
 SILENCE_SECONDS_MAX = 10.0
 """How long a broker may take to send the next byte of an answer, where less is not asked for."""
 
+TRIES_MIN = 3
+"""How many silent brokers the time must do for: one that hangs must not use up all of it."""
+
 ABSENCE_SECONDS_MAX = 2.0
 """How long a topic may stay unknown that somebody may just have created."""
 
@@ -45,10 +48,11 @@ class Cluster:
         """Raise ConfigError for addresses that are none. `timeout_seconds`: see `attempt`."""
         self._bootstrap = requests.addresses(bootstrap)
         self._timeout_seconds = timeout_seconds
-        self._silence_seconds = min(SILENCE_SECONDS_MAX, timeout_seconds)
+        self._silence_seconds = min(SILENCE_SECONDS_MAX, timeout_seconds / TRIES_MIN)
         self._brokers: dict[int, tuple[str, int]] = {}
         self._leaders: dict[TopicPartition, int] = {}
         self._connections: dict[tuple[str, int], Connection] = {}
+        self._suspects: set[tuple[str, int]] = set()  # did not answer the last time; asked after the others
 
     def __enter__(self) -> Cluster:
         return self
@@ -122,6 +126,7 @@ class Cluster:
         for address, kept in list(self._connections.items()):
             if kept is connection:
                 del self._connections[address]
+                self._suspects.add(address)
 
     def _ask(self, connection: Connection, api_key: int, message: Message) -> Any:
         try:
@@ -139,10 +144,12 @@ class Cluster:
 
     def _any(self) -> Connection:
         trouble: OSError | None = None
-        for address in dict.fromkeys([*self._connections, *self._brokers.values(), *self._bootstrap]):
+        known = dict.fromkeys([*self._connections, *self._brokers.values(), *self._bootstrap])
+        for address in sorted(known, key=self._suspects.__contains__):
             try:
                 return self._connected(address)
             except OSError as error:
+                self._suspects.add(address)
                 trouble = OSError(error.errno, f"{address[0]}:{address[1]}: {requests.describe(error)}")
         assert trouble is not None, "there is at least the bootstrap address"
         raise trouble
@@ -154,4 +161,5 @@ class Cluster:
             connection = None
         if connection is None:
             connection = self._connections[address] = Connection(*address, self._silence_seconds)
+            self._suspects.discard(address)
         return connection

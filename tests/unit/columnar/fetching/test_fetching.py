@@ -17,6 +17,7 @@ from riverlog.protocol.error_codes import ErrorCode
 from tests.batch_builders import batch
 from tests.columns import as_records
 from tests.scripted_broker import (
+    API_VERSIONS,
     FETCH,
     LIST_OFFSETS,
     METADATA,
@@ -97,18 +98,15 @@ def test_who_stops_reading_leaves_nothing_open(broker: ScriptedBroker) -> None:
     assert offsets(broker) == list(range(9))
 
 
-def test_each_partition_is_read_from_its_leader_and_followed_when_that_changes() -> None:
+def test_a_partition_is_followed_to_its_new_leader() -> None:
     with two_brokers() as (old, new):
-        for each in (old, new):
-            each.leaders = {0: 1}
-        old.answers[FETCH] = first(
-            fetch_answer(LOG[0]),
-            then=lambda _: (
-                old.leaders.update({0: 2})  # type: ignore[func-returns-value]
-                or new.leaders.update({0: 2})
-                or fetch_answer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
-            ),
-        )
+        old.leaders = new.leaders = {0: 1}
+
+        def move(_: messages.FetchRequest) -> messages.FetchResponse:
+            old.leaders[0] = 2  # which the other broker knows by the same dictionary
+            return fetch_answer(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+        old.answers[FETCH] = first(fetch_answer(LOG[0]), then=move)
         new.answers[FETCH] = log_of(LOG)
 
         assert offsets(old) == list(range(9))
@@ -149,6 +147,16 @@ def test_a_silent_broker_is_given_up(broker: ScriptedBroker) -> None:
 
     with pytest.raises(ClusterUnavailable, match="timed out"):
         offsets(broker, timeout_seconds=0.1)
+
+
+@pytest.mark.parametrize("hangs_at", [API_VERSIONS, METADATA])
+def test_a_broker_that_hangs_does_not_keep_from_asking_another(hangs_at: int) -> None:
+    with two_brokers() as (hanging, sound):
+        hanging.answers[hangs_at] = lambda _: b""
+        sound.leaders = {0: 2}
+        sound.answers[FETCH] = log_of(LOG)
+
+        assert offsets(f"{hanging.bootstrap},{sound.bootstrap}", timeout_seconds=3.0) == list(range(9))
 
 
 def test_a_topic_that_stays_unknown_is_refused(broker: ScriptedBroker) -> None:
