@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from riverlog.columnar.batches import BadBatch, Collector
+from riverlog.columnar.batches import Collector
 from riverlog.columnar.isolation import Outcomes, Verdict
-from riverlog.columnar.options import READ_COMMITTED, is_read_committed
+from riverlog.columnar.options import READ_COMMITTED, RecordsLost, is_read_committed
 from riverlog.columnar.schema import checked_columns, schema
 from riverlog.columnar.segment_files import Run, SegmentDirectory
-from riverlog.errors import ConfigError, CorruptBatch, StorageError
+from riverlog.errors import ConfigError, CorruptBatch, RemoteProtocolError, StorageError
 from riverlog.protocol.batches import BatchHeader
 from riverlog.types import TopicPartition
 
@@ -68,6 +68,8 @@ class _SegmentReader:
     """None: read_uncommitted."""
     start: int | None
     end: int | None
+    scout: Iterator[Run] | None = None
+    """Reads ahead for markers, from the first batch on that needs one."""
 
     def record_batches(self) -> Iterator[pa.RecordBatch]:
         """Give the record batches one by one."""
@@ -76,7 +78,6 @@ class _SegmentReader:
         if first >= end:
             return
         collector = Collector(self.files.place, self.columns)
-        scout: Iterator[Run] | None = None
         undecided: int | None = None
         is_complete = False
         for run in self.files.runs(first):
@@ -86,8 +87,7 @@ class _SegmentReader:
                     if header.base_offset < end:
                         verdict = self._judge(header)
                     if verdict is Verdict.WAIT:
-                        scout = scout or self.files.runs(header.base_offset)
-                        verdict = self._decided(header, scout)
+                        verdict = self._decided(header)
                     if verdict is Verdict.WAIT:
                         undecided = end = header.base_offset
                     elif verdict is Verdict.TAKE:
@@ -98,7 +98,7 @@ class _SegmentReader:
                     if is_complete:
                         break
                 yield from collector.drain(first, end)
-            except BadBatch as error:
+            except RemoteProtocolError as error:
                 raise CorruptBatch(str(error), path=run.path) from None
             if is_complete:
                 break
@@ -120,14 +120,27 @@ class _SegmentReader:
             return self.outcomes.judge(header)
         return Verdict.SKIP if header.is_control else Verdict.TAKE
 
-    def _decided(self, header: BatchHeader, scout: Iterator[Run]) -> Verdict:
-        """Look ahead until the batch's transaction has ended; WAIT if it has not, by now."""
+    def _decided(self, header: BatchHeader) -> Verdict:
+        """Look ahead until the batch's transaction has ended; WAIT if it has not, by now.
+
+        Where what lies ahead was deleted meanwhile, the marker may have gone with it, and the next one
+        may end a later transaction: such a batch counts as lost with the rest.
+        """
         assert self.outcomes is not None
-        for run in scout:
-            for position, ahead in run.batches:
-                if ahead.is_control and ahead.base_offset > header.last_offset:
-                    self.outcomes.note(ahead, run.buffer, position)
-            verdict = self.outcomes.judge(header)
-            if verdict is not Verdict.WAIT:
-                return verdict
+        if self.scout is None:
+            ahead = SegmentDirectory(self.files.path, self.files.place, skips_lost=False)
+            self.scout = ahead.runs(header.base_offset)
+        try:
+            for run in self.scout:
+                for position, found in run.batches:
+                    if found.is_control and found.base_offset > header.last_offset:
+                        self.outcomes.note(found, run.buffer, position)
+                verdict = self.outcomes.judge(header)
+                if verdict is not Verdict.WAIT:
+                    return verdict
+        except RecordsLost:
+            if not self.files.skips_lost:
+                raise
+            self.scout = None
+            return Verdict.SKIP
         return Verdict.WAIT

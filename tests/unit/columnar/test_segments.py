@@ -247,6 +247,28 @@ def test_segments_deleted_meanwhile_are_an_error_or_passed_over(tmp_path: Path) 
         shutil.rmtree(home)
 
 
+def test_a_marker_deleted_meanwhile_is_not_taken_from_a_later_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_files, "CHUNK_BYTES", 200)
+    for skips in (False, True):
+        written(tmp_path, batch(2), transactional(1, 2))
+        written(tmp_path, marker(1, 4, commits=False), base_offset=4)
+        home = written(tmp_path, transactional(1, 5), marker(1, 7, commits=True), base_offset=5)
+        reader = read_segments(home, skip_lost=skips)
+        first = as_records(reader.read_next_batch())
+        for base in (0, 4):
+            (home / f"{base:020d}.log").unlink()
+
+        assert [record.offset for record in first] == [0, 1]
+        if skips:
+            assert [record.offset for record in rows(reader)] == [5, 6]
+        else:
+            with pytest.raises(RecordsLost):
+                reader.read_next_batch()
+        shutil.rmtree(home)
+
+
 def test_a_segment_that_compaction_replaced_is_read_on(tmp_path: Path) -> None:
     written(tmp_path, batch())
     home = written(tmp_path, batch(base_offset=3), base_offset=3)
