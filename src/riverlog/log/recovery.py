@@ -114,7 +114,7 @@ def _take_good_batches(
                     segment.transaction_index.append(aborted)
             else:
                 replay.take(header)
-            segment.note_batch(header.size, last_offset, header.max_timestamp, index_interval_bytes)
+            segment.note_batch(header.size, last_offset, header.records_timestamp, index_interval_bytes)
             next_offset = last_offset + 1
         if run.stop is not None and run.end < file_size:
             return next_offset, run.stop.value

@@ -218,7 +218,7 @@ class Segment:
         if found is None:
             return None
         for position, header in self.headers(found[0]):
-            if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
+            if header.records_timestamp >= timestamp and header.last_offset >= start_offset:
                 return position, header
         return None
 
@@ -313,7 +313,9 @@ class Segment:
             self.bytes_since_index_entry = 0
             self.index_entries = 0
             for _position, header in walk_headers(self._disk, self.open(), 0, size):
-                self.note_batch(header.size, header.last_offset, header.max_timestamp, index_interval_bytes)
+                self.note_batch(
+                    header.size, header.last_offset, header.records_timestamp, index_interval_bytes
+                )
         finally:
             self.size = size
         self.seal()
@@ -371,8 +373,8 @@ class Segment:
                 raise CorruptBatch("the segment ends inside a batch", path=self.log_path, position=position)
             if not position:
                 self.first_timestamp = header.max_timestamp
-            if header.max_timestamp > self._largest_timestamp:
-                self._largest_timestamp = header.max_timestamp
+            if header.records_timestamp > self._largest_timestamp:
+                self._largest_timestamp = header.records_timestamp
                 self._largest_timestamp_offset = header.last_offset
             end_offset = header.next_offset
         if start:

@@ -126,7 +126,7 @@ class SegmentChain:
             for position, header in each.headers()
             if header.base_offset >= start_offset
         )
-        return max(candidates, key=lambda found: found[2].max_timestamp, default=None)
+        return max(candidates, key=lambda found: found[2].records_timestamp, default=None)
 
     def find(self, offset: int) -> tuple[Segment, int, BatchHeader] | None:
         """Find the first batch that holds `offset` or a larger one."""

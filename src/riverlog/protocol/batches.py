@@ -94,6 +94,11 @@ class BatchHeader(NamedTuple):
         return self.base_offset + self.last_offset_delta + 1
 
     @property
+    def records_timestamp(self) -> int:
+        """The largest timestamp of the records in it; -1 if compaction left none."""
+        return self.max_timestamp if self.record_count else -1
+
+    @property
     def last_sequence(self) -> int:
         """The last record's sequence; sequences wrap from 2**31 - 1 to 0. -1 where the batch has none."""
         if self.base_sequence < 0:

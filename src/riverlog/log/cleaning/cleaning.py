@@ -39,6 +39,7 @@ from riverlog.log.segment import Segment
 from riverlog.protocol.control_records import TransactionMarker, read_marker
 from riverlog.protocol.records import read_records
 from riverlog.protocol.rewriting import without_records
+from riverlog.types import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -269,7 +270,7 @@ class Cleaning:
                 written += cleaned.add(each.data, header.last_offset, each.max_timestamp)
                 self._kept_records += each.record_count
             elif self._must_stay(header):
-                written += cleaned.add(without_records(header), header.last_offset, header.max_timestamp)
+                written += cleaned.add(without_records(header), header.last_offset, NO_TIMESTAMP)
         self._count_written(written)
 
     def _is_over(self, header: BatchHeader) -> bool:

@@ -381,3 +381,21 @@ def test_a_cleaned_log_is_found_again_by_offset_and_by_timestamp(tmp_path: Path)
     found = log.offset_for_timestamp(NOW)
     assert found is not None
     assert found.offset == 200
+
+
+def test_a_batch_without_records_has_no_part_in_look_ups_by_time(tmp_path: Path) -> None:
+    log = new_log(tmp_path, **COMPACT)
+    append(log, build_batch([Record(0, NOW, b"a", b"1")]))
+    late = [Record(0, NOW + 1000, b"b", b"1")]
+    append(log, build_batch(late, producer_id=5, producer_epoch=0, base_sequence=0))
+    append(log, build_batch([Record(0, NOW + 10, b"b", b"2")]))
+    roll(log)
+
+    clean(log)
+
+    for each in (log, reopened(log, **COMPACT)):
+        assert [header.record_count for header in headers(each)] == [1, 0, 1]
+        found = each.max_timestamp()
+        assert found is not None
+        assert (found.offset, found.timestamp) == (2, NOW + 10)
+        assert each.offset_for_timestamp(NOW + 500) is None
