@@ -216,6 +216,9 @@ class Cleaner:
 
     async def _clean(self, number: int, log: PartitionLog, cleanable: Cleanable) -> Outcome:
         helper = self._helpers.get(number)
+        if helper is not None and not helper.is_alive:
+            await self._dismiss(number)
+            helper = None
         if helper is None:
             helper = self._helpers[number] = await self._start_helper()
         assignment = Assignment(log, cleanable)

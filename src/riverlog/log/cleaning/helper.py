@@ -38,12 +38,20 @@ class Orders:
 
     def __init__(self) -> None:
         self.jobs: SimpleQueue[tuple[int, Job]] = SimpleQueue()
-        self.throttle = Throttle(float("inf"), time.monotonic, time.sleep)
-        self._aborted = -1
+        self.throttle = Throttle(float("inf"), time.monotonic, self.wait)
+        self.number_at_work = 0
+        self._number_aborted = -1
 
-    def is_aborted(self, number: int) -> bool:
-        """Say whether a job is called off, or one that was given after it."""
-        return self._aborted >= number
+    @property
+    def is_aborted(self) -> bool:
+        """Whether the job at work is called off."""
+        return self._number_aborted == self.number_at_work
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass. Raises CleaningAborted."""
+        time.sleep(seconds)
+        if self.is_aborted:
+            raise CleaningAborted("the cleaning was called off")
 
     def read(self) -> None:
         """Take orders until there are no more; then end the process, whatever it is doing."""
@@ -51,11 +59,14 @@ class Orders:
             what, _, rest = line.partition(b" ")
             if what == b"job":
                 number, _, description = rest.partition(b" ")
-                self.jobs.put((int(number), Job.decode(description)))
+                job = Job.decode(description)
+                # Here, so that a rate which comes behind the job is not overruled when that begins.
+                self.throttle.bytes_per_second = job.bytes_per_second
+                self.jobs.put((int(number), job))
             elif what == b"rate":
                 self.throttle.bytes_per_second = float(rest)
             elif what == b"abort":
-                self._aborted = int(rest)
+                self._number_aborted = int(rest)
         # What is left half done is removed by the next cleaning of that partition, or the next start.
         os._exit(0)
 
@@ -68,19 +79,19 @@ def main() -> None:
     orders = Orders()
     threading.Thread(target=orders.read, name="orders", daemon=True).start()
     while True:
-        number, job = orders.jobs.get()
-        _work(orders, number, job)
+        orders.number_at_work, job = orders.jobs.get()
+        _work(orders, job)
 
 
-def _work(orders: Orders, number: int, job: Job) -> None:
-    orders.throttle.bytes_per_second = job.bytes_per_second
+def _work(orders: Orders, job: Job) -> None:
+    orders.throttle.forgive()
     try:
         cleaning = Cleaning(
             job,
             Disk(),
             seed=os.urandom(SEED_BYTES),
             throttle=orders.throttle,
-            is_aborted=lambda: orders.is_aborted(number),
+            is_aborted=lambda: orders.is_aborted,
         )
         outcome = cleaning.run(_tell_replacement)
     except CleaningAborted as error:

@@ -33,6 +33,11 @@ class HelperDied(StorageError):
 class Helper(Protocol):
     """Whoever does jobs."""
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be given a job."""
+        ...
+
     async def run(self, job: Job, on_replacement: Callable[[Replacement], None]) -> Outcome:
         """Do a job. What `on_replacement` raises ends it.
 
@@ -84,6 +89,12 @@ class HelperProcess:
         )
 
     @property
+    def is_alive(self) -> bool:
+        """Whether it can be given a job."""
+        stdin = self._process.stdin
+        return self._process.returncode is None and stdin is not None and not stdin.is_closing()
+
+    @property
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
@@ -130,7 +141,11 @@ class HelperProcess:
 
     def _send(self, line: bytes) -> None:
         assert self._process.stdin is not None, "it was started with a pipe"
-        self._process.stdin.write(line)
+        try:
+            self._process.stdin.write(line)
+        except (OSError, RuntimeError):
+            # The pipe is closed, and event loops differ in how they say so. Reading finds out why.
+            pass
 
     async def _receive(self) -> dict[str, Any]:
         assert self._process.stdout is not None, "it was started with a pipe"

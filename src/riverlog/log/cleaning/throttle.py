@@ -35,6 +35,10 @@ class Throttle:
         # When all that was taken so far should have been taken.
         self._due = now()
 
+    def forgive(self) -> None:
+        """Forget what is owed: whoever took it was stopped while it waited."""
+        self._due = self._now()
+
     def take(self, count: int) -> None:
         """Take so many bytes, and wait until that was right."""
         self._due = max(self._due, self._now() - BURST_SECONDS) + count / max(self.bytes_per_second, 1.0)

@@ -38,6 +38,7 @@ class Helper:
         self.is_stopped = False
         self.before: Callable[[Job], None] = lambda _job: None
         self.meanwhile: Callable[[], Coroutine[Any, Any, None]] | None = None
+        self.is_alive = True
 
     async def run(self, job: Job, on_replacement: Callable[[Replacement], None]) -> Outcome:
         self.jobs.append(job)
@@ -220,6 +221,23 @@ def test_a_helper_that_died_is_replaced(logs: LogManager) -> None:
     assert [helper.is_stopped for helper in office.helpers] == [True, True]
     assert office.helpers[1].cleaned == ["b-0"]
     assert office.cleaner.left_out == [A]
+
+
+def test_a_helper_that_died_between_two_jobs_is_replaced_without_a_word(logs: LogManager) -> None:
+    new_log(logs, A, clean=1, dirty=3)
+    new_log(logs, B, dirty=2)
+    office = Office(logs)
+
+    class Dying(Helper):
+        async def run(self, job: Job, on_replacement: Callable[[Replacement], None]) -> Outcome:
+            self.is_alive = False
+            return await super().run(job, on_replacement)
+
+    office.next_helper = Dying
+    office.work_until(lambda: office.cleaner.figures.cleaned_logs == 2)
+
+    assert [helper.cleaned for helper in office.helpers] == [["b-0"], ["a-0"]]
+    assert office.cleaner.figures.failures == 0
 
 
 def test_a_partition_deleted_meanwhile_is_no_failure(

@@ -1,3 +1,5 @@
+import pytest
+
 from riverlog.log.cleaning.throttle import STEP_SECONDS, Throttle
 
 
@@ -58,3 +60,21 @@ def test_a_limit_that_is_raised_ends_the_wait() -> None:
     throttle.take(1000)
 
     assert clock.time - 100 < 1.2
+
+
+def test_what_is_owed_can_be_forgiven() -> None:
+    clock = Clock()
+
+    def stop(_seconds: float) -> None:
+        raise InterruptedError
+
+    throttle = Throttle(1.0, clock.now, stop)
+    with pytest.raises(InterruptedError):
+        throttle.take(1_000_000)
+
+    throttle.forgive()
+    throttle.bytes_per_second = 1000.0
+    throttle._wait = clock.wait
+    throttle.take(1000)
+
+    assert clock.time - 100 < 1.1
