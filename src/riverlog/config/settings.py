@@ -336,7 +336,8 @@ class CleanerSettings:
         byte_count(_LONG, lowest=1),
         128 << 20,
         dynamic=CLUSTER_WIDE,
-        doc="The memory in which compaction remembers the latest offset of each key, over all its threads.",
+        doc="The memory in which compaction remembers the latest offset of each key, over all its threads:"
+        " 40 bytes a key. A log with more keys is cleaned in several rounds.",
     )
     log_cleaner_io_buffer_size: int = setting(
         "log.cleaner.io.buffer.size",
