@@ -338,7 +338,16 @@ class GroupMachine:
                 self._rebalances.begin(group, outcome)
         for group_id in {record.group_id for record in refused.records}:
             self.heartbeats.see_to_sessions(group_id, refused.now)
+            if group_id in self.groups and group_id in self.consumer_groups:
+                self._unbegin(self.groups.pop(group_id), outcome)
         return outcome
+
+    def _unbegin(self, group: Group, outcome: Outcome) -> None:
+        """Drop a group that was to begin anew in the classic protocol, had the log taken the other's end."""
+        for deadline in (*group.members.values(), *group.pending.values(), group.phase_end):
+            self._deadlines.clear(deadline)
+        for member_id, token in group.joining.items():
+            outcome.answer(token, replies.not_joined(ErrorCode.COORDINATOR_NOT_AVAILABLE, member_id))
 
     def unload(self, error_code: ErrorCode, now: Moment) -> Outcome:
         """Stop serving: whoever waits is told to look elsewhere."""

@@ -178,16 +178,20 @@ class Changes:
     def retarget(self, draft: Draft) -> None:
         """Work out the targets of the group's epoch, unless that was done a moment ago."""
         group = draft.group
-        if group.assignment_epoch >= group.epoch:
-            return
-        age_ms = draft.now.wall_ms - group.target_epoch.decided_ms
-        if 0 <= age_ms < self._surroundings.config_of(group.group_id).assignment_interval_ms:
+        if not self.can_retarget(group, draft.now):
             return
         assignor = max(group.assignors, key=group.assignors.__getitem__, default=None)
         available = self._surroundings.consumer.group_consumer_assignors
         if assignor not in available:
             assignor = available[0]
         draft.emit(*new_targets(group, self._surroundings.topics, assignor, draft.now.wall_ms))
+
+    def can_retarget(self, group: ConsumerGroup, now: Moment) -> bool:
+        """Say whether targets are to be worked out, and long enough after the last ones."""
+        if group.assignment_epoch >= group.epoch:
+            return False
+        age_ms = now.wall_ms - group.target_epoch.decided_ms
+        return not 0 <= age_ms < self._surroundings.config_of(group.group_id).assignment_interval_ms
 
     def reconcile(
         self, draft: Draft, member_id: str, owned: Owned | None, *, has_resubscribed: bool

@@ -215,10 +215,17 @@ class ClassicMembers:
             standing.epoch < group.assignment_epoch
             or standing.state is MemberState.UNREVOKED
             or (standing.state is MemberState.UNRELEASED and not group.waits_for_others(member_id))
+            or self._is_left_to_classic(group, now)
         ):
             self._expect_join(group, member_id, now)
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
+
+    def _is_left_to_classic(self, group: ConsumerGroup, now: Moment) -> bool:
+        """Say whether something is to be worked out and nobody's heartbeat will have it done but a join."""
+        return group.classic_count == len(group.members) and (
+            group.is_refresh_due or self._changes.can_retarget(group, now)
+        )
 
     # Leave
 

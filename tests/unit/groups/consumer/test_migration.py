@@ -220,6 +220,19 @@ def test_an_empty_group_is_begun_anew_in_the_classic_protocol(world: ConsumerWor
     assert world.group().state == "Stable"
 
 
+def test_a_beginning_that_the_log_refuses_is_none(world: ConsumerWorld) -> None:
+    world.gather("new")
+    world.beat("new", LEAVES)
+    world.refusal = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    token = world.classic_join("old")
+    world.refusal = ErrorCode.NONE
+
+    assert world.error(token) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not world.machine.groups
+    assert world.consumer_group().state == "Empty"
+
+
 # Members of the classic protocol in between
 
 
@@ -284,6 +297,25 @@ def test_an_old_member_that_does_not_sync_in_time_is_out(world: ConsumerWorld) -
         world.advance(5000)
 
     assert set(world.consumer_group().members) == {"new"}
+
+
+def test_old_members_that_are_left_to_themselves_take_over_what_is_left() -> None:
+    """Where the way down is not allowed, nobody's heartbeat but theirs can have it worked out."""
+    world = ConsumerWorld(consumer={"group_consumer_migration_policy": "upgrade"})
+    world.classic_settle("old", t=range(4))
+    world.enter("new")
+    step(world, "old", owned={0, 1, 2, 3})
+    generation, _ = step(world, "old", owned={0, 1})
+    world.report("new")
+    world.beat("new", LEAVES)
+    assert world.classic_heartbeat("old", generation) == ErrorCode.NONE, "it was assigned a moment ago"
+
+    world.advance(INTERVAL_MS)
+    assert world.classic_heartbeat("old", generation) == ErrorCode.REBALANCE_IN_PROGRESS
+    generation, partitions = step(world, "old", owned={0, 1})
+
+    assert partitions == {0, 1, 2, 3}
+    assert world.classic_heartbeat("old", generation) == ErrorCode.NONE
 
 
 def test_members_of_both_protocols_are_removed_by_an_administrator(world: ConsumerWorld) -> None:
