@@ -31,6 +31,10 @@ BROKER_SETTINGS = {
     "num.partitions": "3",
     # nobody waits for members that do not come
     "group.initial.rebalance.delay.ms": "0",
+    # nor for the next heartbeat, by which members learn what is new
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.assignment.interval.ms": "0",
 }
 
 

@@ -38,9 +38,10 @@ def _describe(
     else:
         described = broker.groups.describe_consumer_group(group_id)
     if described is None:
+        is_absent = broker.groups.describe(group_id) is None
         return messages.ConsumerGroupDescribeResponseDescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} is not a consumer group.",
+            error_message=f"Group {group_id} {'not found' if is_absent else 'is not a consumer group'}.",
             group_id=group_id,
         )
     if isinstance(described, int):
