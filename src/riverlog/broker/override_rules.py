@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from riverlog.cluster import OverrideRules, Resource, ResourceType
-from riverlog.config import Source, alter_broker, alter_topic
+from riverlog.config import Source, alter_broker, alter_group, alter_topic
 from riverlog.errors import RequestRefused
 from riverlog.protocol.error_codes import ErrorCode
 
@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
 
 _WHY_NOT = {
-    ResourceType.GROUP: "a single group has no settings of its own: those of all groups are the broker's",
     ResourceType.CLIENT_METRICS: "this broker does not collect metrics of clients",
     ResourceType.BROKER_LOGGER: "loggers keep the levels that the broker was started with",
 }
 
 
 class ConfigOverrideRules(OverrideRules):
-    """The rules of topics and brokers, on top of what the broker is configured with at the moment."""
+    """The rules of topics, groups and brokers, on top of what the broker is configured with at the moment."""
 
     def __init__(self, current: Callable[[], BrokerConfig]) -> None:
         self._current = current
@@ -44,6 +43,8 @@ class ConfigOverrideRules(OverrideRules):
                 edits,
                 for_cluster=is_for_all,
             )
+        if resource.type is ResourceType.GROUP:
+            return alter_group(config.settings.consumer_groups, overrides, edits)
         raise RequestRefused(ErrorCode.INVALID_REQUEST, _WHY_NOT[resource.type])
 
 

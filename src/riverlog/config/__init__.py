@@ -21,7 +21,7 @@ from riverlog.config.describe import (
     describe_group,
     describe_topic,
 )
-from riverlog.config.dynamic import Change, Operation, alter_broker, alter_topic, with_dynamic
+from riverlog.config.dynamic import Change, Operation, alter_broker, alter_group, alter_topic, with_dynamic
 from riverlog.config.effective import BrokerConfig, Given, Source, effective_config
 from riverlog.config.group import GroupConfig, group_config
 from riverlog.config.kinds import ConfigType
@@ -73,6 +73,7 @@ __all__ = [
     "with_dynamic",
     "alter_broker",
     "alter_topic",
+    "alter_group",
     "Change",
     "Operation",
     "describe_broker",

@@ -13,17 +13,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from riverlog.config.effective import BrokerConfig, Source
+from riverlog.config.group import GROUP_NAMES
 from riverlog.config.kinds import ConfigType
 from riverlog.config.setting import Dynamic
 from riverlog.config.table import BROKER_NAMES, ROWS, Row
 
 DEFAULT_PLACE = "default"
-
-GROUP_NAMES = {
-    "consumer.session.timeout.ms": "group.consumer.session.timeout.ms",
-    "consumer.heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
-}
-"""What a group's settings are called, and the broker's, which they are."""
 
 
 class Synonym(NamedTuple):
@@ -77,12 +72,16 @@ def describe_topic(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
     return [_topic_entry(config, row, overrides) for row in ROWS if row.setting.topic_name]
 
 
-def describe_group(config: BrokerConfig) -> list[ConfigEntry]:
-    """List the settings of a group: those that the broker has for all groups."""
+def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[ConfigEntry]:
+    """List the settings of a group with these overrides: its own, and the broker's for all groups."""
     entries = []
-    for name, broker_name in GROUP_NAMES.items():
-        row = BROKER_NAMES[broker_name]
-        entries.append(_entry(row, name, row.setting.kind.type, _story(config, row), is_read_only=True))
+    for name in GROUP_NAMES.values():
+        row = BROKER_NAMES[name.default]
+        story = _story(config, row)
+        if name.name in overrides:
+            text = name.kind.canonical(overrides[name.name])
+            story = (Synonym(name.name, text, Source.GROUP, "the group"), *story)
+        entries.append(_entry(row, name.name, name.kind.type, story, is_read_only=False))
     return entries
 
 

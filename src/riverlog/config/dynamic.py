@@ -3,10 +3,12 @@
 Overrides are kept elsewhere, as dictionaries name -> text:
 
     a topic's             {"retention.ms": "60000"}         on top of the broker's defaults
+    a group's             {"consumer.session.timeout.ms": "60000"}       the same
     the cluster's         {"log.retention.ms": "60000"}     for every broker
     one broker's          the same names                    for it alone, and stronger
 
-`alter_topic` and `alter_broker` work out what the overrides become, or refuse the change as a whole.
+`alter_topic`, `alter_group` and `alter_broker` work out what the overrides become, or refuse the change as a
+whole.
 `with_dynamic` turns them into settings: make a new BrokerConfig and hand its sections to the rooms.
 """
 
@@ -17,10 +19,12 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from riverlog.config.effective import BrokerConfig, Given, Layer, Source, effective_config
+from riverlog.config.group import GROUP_NAMES, broker_value, group_config
 from riverlog.config.kinds import Kind, ListKind, split_list
 from riverlog.config.known import why_without_effect
 from riverlog.config.problems import raise_problems, unknown_setting
 from riverlog.config.setting import Dynamic
+from riverlog.config.settings import ConsumerGroupSettings
 from riverlog.config.table import BROKER_NAMES
 from riverlog.config.topic import TOPIC_NAMES, TopicSettings, topic_settings
 from riverlog.errors import ConfigError
@@ -82,6 +86,40 @@ def alter_topic(
             inherited = kind.format(getattr(defaults, attribute))
             altered[change.name] = _changed(change, kind, altered.get(change.name, inherited))
     topic_settings(defaults, altered)
+    return altered
+
+
+def alter_group(
+    settings: ConsumerGroupSettings, overrides: Mapping[str, str], changes: Iterable[Change]
+) -> dict[str, str]:
+    """Work out a group's overrides after some changes.
+
+    Raises ConfigError when a name is unknown, a value is not accepted or outside the broker's bounds, or a
+    session would end before a heartbeat is due. Deleting what is not set is no error.
+    """
+    altered = dict(overrides)
+    for change in changes:
+        if change.operation is Operation.DELETE:
+            altered.pop(change.name, None)
+            continue
+        if change.name not in GROUP_NAMES:
+            raise unknown_setting(change.name, change.value, GROUP_NAMES, what="group setting")
+        name = GROUP_NAMES[change.name]
+        text = altered[change.name] = _changed(change, name.kind, altered.get(change.name))
+        lowest, highest = broker_value(settings, name.lowest), broker_value(settings, name.highest)
+        if not lowest <= name.kind.parse(text) <= highest:
+            raise ConfigError(
+                change.name,
+                text,
+                f"a value from {name.lowest}, which is {lowest}, to {name.highest}, which is {highest}",
+            )
+    config = group_config(settings, altered)
+    if config.session_timeout_ms <= config.heartbeat_interval_ms:
+        raise ConfigError(
+            "consumer.session.timeout.ms",
+            config.session_timeout_ms,
+            f"more than consumer.heartbeat.interval.ms, which is {config.heartbeat_interval_ms}",
+        )
     return altered
 
 

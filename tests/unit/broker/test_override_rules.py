@@ -60,9 +60,7 @@ def test_the_rules_follow_the_configuration_of_the_moment() -> None:
     assert set(altered["cleanup.policy"].split(",")) == {"compact", "delete"}
 
 
-@pytest.mark.parametrize(
-    "kind", [ResourceType.GROUP, ResourceType.CLIENT_METRICS, ResourceType.BROKER_LOGGER]
-)
+@pytest.mark.parametrize("kind", [ResourceType.CLIENT_METRICS, ResourceType.BROKER_LOGGER])
 def test_other_resources_have_no_settings(kind: ResourceType) -> None:
     with pytest.raises(RequestRefused) as refused:
         ConfigOverrideRules(lambda: DEFAULTS).alter(Resource(kind, "x"), {}, [])

@@ -152,9 +152,19 @@ def test_the_cluster_shows_only_what_was_altered_for_it() -> None:
 
 
 def test_a_group_shows_what_the_broker_has_for_all_groups() -> None:
-    entries = {entry.name: entry for entry in describe_group(DEFAULTS)}
+    entries = {entry.name: entry for entry in describe_group(DEFAULTS, {})}
 
     session = entries["consumer.session.timeout.ms"]
-    assert (session.value, session.is_read_only) == ("45000", True)
+    assert (session.value, session.is_read_only) == ("45000", False)
     assert story(session) == [("group.consumer.session.timeout.ms", "45000", Source.DEFAULT)]
     assert entries["consumer.heartbeat.interval.ms"].value == "5000"
+
+
+def test_a_group_shows_its_own_settings_first() -> None:
+    overrides = {"consumer.session.timeout.ms": "50000"}
+    entries = {entry.name: entry for entry in describe_group(DEFAULTS, overrides)}
+
+    assert story(entries["consumer.session.timeout.ms"]) == [
+        ("consumer.session.timeout.ms", "50000", Source.GROUP),
+        ("group.consumer.session.timeout.ms", "45000", Source.DEFAULT),
+    ]

@@ -1,9 +1,9 @@
 """DescribeConfigs (key 32), versions 1-4: settings of topics, brokers and groups, and where each came from.
 
 A topic has all settings of topics, a broker all of its own; the broker named "" has what was altered for
-all brokers. A group has what the brokers have for all groups, whether it is there or not. A list of names
-restricts the answer, the empty list does not. Only this broker knows its own settings, so a broker asks no
-other: clients send such a request to the broker in question.
+all brokers. A group, whether it is there or not, has its own over those of all groups, which are the
+broker's. A list of names restricts the answer, the empty list does not. Only this broker knows its own
+settings, so a broker asks no other: clients send such a request to the broker in question.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from riverlog.broker.handler import Handler
-from riverlog.cluster import ALL_BROKERS, Refusal, ResourceType, illegality
+from riverlog.cluster import ALL_BROKERS, Refusal, Resource, ResourceType, illegality
 from riverlog.config import ConfigEntry, describe_broker, describe_cluster, describe_group, describe_topic
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
@@ -75,7 +75,7 @@ def entries_of(
     if kind == ResourceType.GROUP:
         if not name:
             return Refusal(ErrorCode.INVALID_REQUEST, "a group has a name")
-        return describe_group(config)
+        return describe_group(config, image.overrides_of(Resource(ResourceType.GROUP, name)))
     if kind in _WITHOUT_SETTINGS:
         return Refusal(ErrorCode.INVALID_REQUEST, _WITHOUT_SETTINGS[ResourceType(kind)])
     return Refusal(ErrorCode.INVALID_REQUEST, f"nothing that has settings is of type {kind}")

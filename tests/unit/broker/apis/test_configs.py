@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from riverlog.config import Source
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 from tests.unit.broker.apis.asking import AskedBroker
@@ -127,7 +128,18 @@ def test_a_group_has_the_settings_of_all_groups(asked: AskedBroker) -> None:
     assert {config.name: config.value for config in answer.configs} == {
         "consumer.session.timeout.ms": "45000",
         "consumer.heartbeat.interval.ms": "5000",
+        "consumer.assignment.interval.ms": "1000",
     }
+
+
+def test_a_group_may_have_settings_of_its_own(asked: AskedBroker) -> None:
+    edit(asked, GROUP, "mine", ("consumer.session.timeout.ms", SET, "50000"))
+
+    for group, value, source in (("mine", "50000", Source.GROUP), ("other", "45000", Source.DEFAULT)):
+        (session,) = describe(asked, GROUP, group, "consumer.session.timeout.ms").configs
+        assert (session.value, session.config_source) == (value, source)
+    listed = asked.ask(messages.ListConfigResourcesRequest(resource_types=[GROUP]))
+    assert [each.resource_name for each in listed.config_resources] == ["mine"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +230,10 @@ def test_validating_an_edit_changes_nothing(asked: AskedBroker) -> None:
         (BROKER, "1", [("log.retention.ms", SET, "x")], ErrorCode.INVALID_REQUEST),
         (LOGGER, "1", [("riverlog", SET, "DEBUG")], ErrorCode.INVALID_REQUEST),
         (CLIENT_METRICS, "x", [("interval.ms", SET, "5")], ErrorCode.INVALID_REQUEST),
-        (GROUP, "g", [("consumer.session.timeout.ms", SET, "5")], ErrorCode.INVALID_REQUEST),
+        (GROUP, "g", [("consumer.session.timeout.ms", SET, "5")], ErrorCode.INVALID_CONFIG),
+        (GROUP, "g", [("consumer.session.timeout.ms", SET, "x")], ErrorCode.INVALID_CONFIG),
+        (GROUP, "g", [("nope", SET, "5")], ErrorCode.INVALID_CONFIG),
+        (GROUP, "", [("consumer.session.timeout.ms", SET, "50000")], ErrorCode.INVALID_REQUEST),
         (0, "x", [], ErrorCode.INVALID_REQUEST),
         (99, "x", [], ErrorCode.INVALID_REQUEST),
     ],
