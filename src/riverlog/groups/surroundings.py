@@ -62,6 +62,14 @@ class Surroundings:
     overrides: Callable[[str], Mapping[str, str]] = _no_overrides
     """A group's own settings, as text."""
 
+    _config: tuple[ConsumerGroupSettings, GroupConfig] | None = None
+    """What holds for groups without settings of their own, and what it was worked out from."""
+
     def config_of(self, group_id: str) -> GroupConfig:
         """Give the settings that hold for one group."""
-        return group_config(self.consumer, self.overrides(group_id))
+        overrides = self.overrides(group_id)
+        if overrides:
+            return group_config(self.consumer, overrides)
+        if self._config is None or self._config[0] is not self.consumer:
+            self._config = (self.consumer, group_config(self.consumer, {}))
+        return self._config[1]
