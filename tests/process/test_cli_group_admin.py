@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
+from confluent_kafka import Consumer
 
 from riverlog.client import Admin, GroupAdmin, GroupReader
 from tests.process.command import Riverlog
@@ -213,3 +214,37 @@ def test_delete_forgets_a_group(riverlog: Riverlog, topic: str, group: str) -> N
     assert riverlog("groups", "delete", group).text == f"group {group} deleted\n"
     assert riverlog("groups", "list", group).text == ""
     assert riverlog("groups", "delete", group, "--if-exists").text == f"group {group} does not exist\n"
+
+
+def test_groups_that_the_broker_assigns_for_are_shown_moved_and_deleted_alike(
+    riverlog: Riverlog, topic: str, group: str
+) -> None:
+    riverlog("produce", topic, stdin=b"0\n1\n2\n")
+    consumer = Consumer(
+        {
+            "bootstrap.servers": riverlog.bootstrap,
+            "group.id": group,
+            "group.protocol": "consumer",
+            "client.id": "newer",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    try:
+        consumer.subscribe([topic])
+        [message] = consumer.consume(1, 20.0)
+        consumer.commit(message, asynchronous=False)
+        heading, _, row = riverlog("groups", "describe", group).lines
+        refused = riverlog("groups", "reset", group, "--to-earliest", expect=1)
+    finally:
+        consumer.close()
+
+    assert "type consumer  state Stable  1 member  lag 2" in heading
+    assert row.split()[:5] == [topic, "0", f"newer@{row.split('@')[1].split()[0]}", "1", "3"]
+    assert "stop its consumers first" in refused.err
+    assert riverlog("groups", "list", group, "--json").objects == [
+        {"group": group, "type": "consumer", "state": "Empty"}
+    ]
+    riverlog("groups", "reset", group, "--to-latest")
+    assert committed(riverlog, group) == {(topic, 0): 3}
+    assert riverlog("groups", "delete", group).text == f"group {group} deleted\n"

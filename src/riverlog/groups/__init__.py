@@ -1,10 +1,12 @@
-"""groups: consumer groups, as Kafka's group coordinator serves them. The classic protocol.
+"""groups: consumer groups, as Kafka's group coordinator serves them, of both protocols.
 
     coordinator   what can be asked; the shell around the machines is riverlog.shards
         machine   decides and replays, pure: the groups of one partition
-          membership  rebalance  group  member  vote  deadlines    who is in a group, and what it agreed on
+          membership  rebalance  group  member  vote  deadlines    the classic protocol: a member assigns
+          consumer/   assignors/                                   the consumer protocol: the broker assigns
           commits     offsets    subscription                      what groups have committed
           records     replies                                      what is stored, what is answered
+          surroundings                                             settings, and the topics that there are
     overview  lag                                                  groups seen from outside; who falls behind
 
 The room promises: no answer leaves before what it tells is as safe as an acknowledged message; after a crash
