@@ -23,6 +23,7 @@ from riverlog.log import GroupCommit, PartitionLog
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 from riverlog.shards import host
+from tests.unit.groups.consumer.world import FakeTopics
 from tests.unit.shards.hand_loop import HandLoop
 from tests.unit.shards.memory_log import MemoryCommit, MemoryLog
 
@@ -513,3 +514,123 @@ def test_every_request_has_an_answer(loop: HandLoop, ask: Callable[[Broker], asy
     broker.settle()
 
     assert future.done()
+
+
+# Groups that the broker assigns for
+
+
+def beat(broker: Broker, epoch: int = 0, **fields: Any) -> asyncio.Future[Any]:
+    """A heartbeat of a member called Ann; in epoch 0 she joins."""
+    if epoch == 0:
+        fields = {
+            "rebalance_timeout_ms": 60_000,
+            "topic_partitions": [],
+            "subscribed_topic_names": ["t"],
+            **fields,
+        }
+    request = messages.ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="ann", member_epoch=epoch, **fields
+    )
+    return broker.groups.consumer_heartbeat(request, 1, CLIENT)
+
+
+def follow(broker: Broker, topics: FakeTopics, *created: str) -> None:
+    broker.groups.follow_topics(topics, created=created, changed=(), deleted=())
+
+
+def test_a_member_is_told_its_partitions_once_they_are_on_the_disk(loop: HandLoop) -> None:
+    broker = Broker(loop)
+    follow(broker, FakeTopics(t=2), "t")
+
+    future = beat(broker)
+    loop.turn()
+    assert not future.done()
+    broker.settle()
+
+    (has,) = future.result().assignment.topic_partitions
+    assert has.partitions == [0, 1]
+
+
+def test_a_heartbeat_without_news_is_answered_at_once(loop: HandLoop) -> None:
+    broker = Broker(loop)
+    follow(broker, FakeTopics(t=2), "t")
+    joined = beat(broker)
+    broker.settle()
+
+    future = beat(broker, joined.result().member_epoch)
+
+    assert future.done()
+    assert not future.result().error_code
+
+
+def test_a_group_that_is_loaded_goes_on_where_it_was(loop: HandLoop) -> None:
+    before = Broker(loop)
+    topics = FakeTopics(t=2)
+    follow(before, topics, "t")
+    joined = beat(before)
+    before.settle()
+
+    after = Broker(loop, before.logs)
+    follow(after, topics)
+    loop.turn()
+    future = beat(after, joined.result().member_epoch)
+    after.settle()
+
+    assert not future.result().error_code
+    described = after.groups.describe_consumer_group("g")
+    assert isinstance(described, messages.ConsumerGroupDescribeResponseDescribedGroup)
+    assert [member.member_id for member in described.members] == ["ann"]
+
+
+def test_a_silent_member_is_out_when_its_session_ends(loop: HandLoop) -> None:
+    broker = Broker(loop)
+    follow(broker, FakeTopics(t=2), "t")
+    beat(broker)
+    broker.settle()
+
+    loop.advance(45_000)
+    broker.settle()
+
+    future = beat(broker, 2)
+    assert future.result().error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_topics_that_come_are_matched_by_heartbeats_from_then_on(loop: HandLoop) -> None:
+    broker = Broker(loop)
+    topics = FakeTopics()
+    follow(broker, topics)
+    joined = beat(broker, subscribed_topic_names=[], subscribed_topic_regex="order.*")
+    broker.settle()
+    topics.create("orders", 1)
+    follow(broker, topics, "orders")
+
+    loop.advance(1000)
+    future = beat(broker, joined.result().member_epoch)
+    broker.settle()
+
+    assert future.result().assignment is not None
+
+
+def test_what_takes_long_to_match_is_matched_between_other_turns(loop: HandLoop) -> None:
+    broker = Broker(loop)
+    follow(broker, FakeTopics(**{f"orders-{number}": 1 for number in range(3000)}))
+    joined = beat(broker, subscribed_topic_names=[], subscribed_topic_regex="orders-1.*|x{900}")
+    broker.settle()
+    assert joined.result().assignment.topic_partitions == []
+
+    for _ in range(200):
+        loop.turn()
+    broker.settle()
+    loop.advance(1000)
+    future = beat(broker, joined.result().member_epoch)
+    broker.settle()
+
+    assert len(future.result().assignment.topic_partitions) == 1 + 10 + 100 + 1000
+
+
+def test_a_coordinator_that_is_stopped_serves_no_such_member(loop: HandLoop) -> None:
+    broker = Broker(loop)
+    broker.groups.stop()
+
+    assert beat(broker).result().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert broker.groups.describe_consumer_group("g") == ErrorCode.COORDINATOR_NOT_AVAILABLE
