@@ -12,6 +12,7 @@ from riverlog.protocol.error_codes import ErrorCode
 from tests.process.raw_client import RawClient
 
 from .asking import Topic, eventually
+from .conftest import BrokerUnderTest, GivenBroker
 from .heartbeats import (
     DELETE_GROUPS,
     DESCRIBE_GROUPS,
@@ -245,6 +246,25 @@ def test_offsets_of_what_members_read_stay_and_the_group_while_it_has_members(
     (topic,) = client.call(OFFSET_DELETE, 0, delete).topics
     assert topic.partitions[0].error_code == 0
     assert delete_group() == 0
+
+
+def test_a_crash_of_the_coordinator_leaves_everybody_where_they_were(
+    broker: BrokerUnderTest | GivenBroker, connect: Callable[[], RawClient], group: Group
+) -> None:
+    """Row 75: epochs, partitions and a static member that is away are in the log."""
+    group.join("ann")
+    group.join("bob", instance_id="static")
+    group.settle("ann", "bob")
+    had, epochs = dict(group.owned), dict(group.epochs)
+    group.beat("bob", GOES_AWAY, instance_id="static")
+
+    broker.restart()
+    group.client = connect()
+    group.join("eve", instance_id="static")
+    group.settle("ann", "eve")
+
+    assert (group.owned["ann"], group.owned["eve"]) == (had["ann"], had["bob"])
+    assert group.epochs["ann"] >= epochs["ann"]
 
 
 def test_administrators_see_what_kind_of_group_it_is(client: RawClient, group: Group) -> None:

@@ -17,7 +17,7 @@ whoever falls silent in it.
 from riverlog.groups.commits import Commit, OffsetToCommit, WantedTopic
 from riverlog.groups.coordinator import GroupCoordinator
 from riverlog.groups.lag import Lag, LagAlarms, Pair, Risk, warning
-from riverlog.groups.machine import DEAD
+from riverlog.groups.machine import CONSUMER_KIND, DEAD
 from riverlog.groups.member import Client
 from riverlog.groups.overview import CommittedPlace, GroupOverview
 from riverlog.groups.records import OFFSETS_TOPIC
@@ -44,4 +44,5 @@ __all__ = [
     "OFFSETS_TOPIC",
     "partition_of",
     "DEAD",
+    "CONSUMER_KIND",
 ]

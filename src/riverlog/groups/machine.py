@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from riverlog.shards import Moment
 
 CLASSIC_TYPE = "classic"
-CONSUMER_TYPE = "consumer"
+CONSUMER_KIND = "consumer"
 DEAD = "Dead"
 """The state of a group that is not there, in answers to those who ask."""
 
@@ -159,7 +159,7 @@ class GroupMachine:
 
     def _groups_by_kind(self) -> Iterator[tuple[str, list[Group] | list[ConsumerGroup]]]:
         yield CLASSIC_TYPE, list(self.groups.values())
-        yield CONSUMER_TYPE, list(self.consumer_groups.values())
+        yield CONSUMER_KIND, list(self.consumer_groups.values())
 
     def describe(self, group_id: str) -> messages.DescribeGroupsResponseDescribedGroup | None:
         """Tell all about a group of the classic protocol; None if it is not there."""

@@ -348,8 +348,14 @@ def test_a_restart_goes_on_with_what_is_in_the_log(loop: HandLoop) -> None:
     assert after.groups.heartbeat("g", 1, member_id, None) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
+@pytest.fixture(autouse=True)
+def loading_in_one_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, a few records are loaded in one turn of the loop."""
+    monkeypatch.setattr(host, "LOADING_SLICE_SECONDS", 60.0)
+
+
 @pytest.fixture
-def slow_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+def slow_loading(loading_in_one_slice: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """No slice of time is long enough for more than one step."""
     monkeypatch.setattr(host, "LOADING_SLICE_SECONDS", -1.0)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from riverlog.broker.authorized_operations import NOT_ASKED, ON_GROUP
 from riverlog.broker.handler import Handler
+from riverlog.groups import CONSUMER_KIND
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 
@@ -31,10 +32,11 @@ def answer(
 def _describe(
     broker: Broker, group_id: str, operations: int
 ) -> messages.ConsumerGroupDescribeResponseDescribedGroup:
-    if not group_id:
-        described: messages.ConsumerGroupDescribeResponseDescribedGroup | int | None = (
-            ErrorCode.INVALID_GROUP_ID
-        )
+    described: messages.ConsumerGroupDescribeResponseDescribedGroup | int | None
+    if CONSUMER_KIND not in broker.settings.groups.group_coordinator_rebalance_protocols:
+        described = ErrorCode.UNSUPPORTED_VERSION
+    elif not group_id:
+        described = ErrorCode.INVALID_GROUP_ID
     else:
         described = broker.groups.describe_consumer_group(group_id)
     if described is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from riverlog.protocol import messages
@@ -57,6 +59,14 @@ def test_groups_are_described_once_each_in_the_order_asked_for(asked: AskedBroke
     assert (absent.error_code, absent.error_message) == (69, "Group nobody not found.")
     assert (classic.error_code, classic.error_message) == (69, "Group simple is not a consumer group.")
     assert unnamed.error_code == ErrorCode.INVALID_GROUP_ID
+
+
+def test_a_broker_that_leaves_the_protocol_out_says_so(tmp_path: Path) -> None:
+    with closing(AskedBroker(tmp_path, "group.coordinator.rebalance.protocols=classic")) as asked:
+        asked.topic("t")
+
+        assert beat(asked).error_code == ErrorCode.UNSUPPORTED_VERSION
+        assert describe(asked, "g")[0].error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_what_a_client_may_do_is_told_if_it_asks(asked: AskedBroker) -> None:
