@@ -13,6 +13,9 @@ import pytest
 from riverlog.client import Admin, BrokerUnreachable, Producer, Span, SpanReader
 from riverlog.errors import RiverlogError
 from riverlog.testing import BrokerProcess, broker
+from tests.process.raw_client import RawClient
+from tests.semantics.asking import Topic
+from tests.semantics.heartbeats import Group
 
 
 @pytest.fixture
@@ -63,6 +66,16 @@ def test_settings_are_passed_on() -> None:
 
         assert len(admin.topic("orders").partitions) == 3
         assert settings["auto.create.topics.enable"] == "false"
+
+
+def test_members_report_often(running: BrokerProcess) -> None:
+    """Members of groups that the broker assigns for learn what is new by that alone."""
+    with RawClient(running.bootstrap) as client:
+        group = Group(client, "often", Topic("orders", client.create_topic("orders")))
+
+        reply = group.join("ann")
+
+    assert reply.heartbeat_interval_ms == 100
 
 
 def test_a_wrong_setting_is_refused_in_the_brokers_words() -> None:

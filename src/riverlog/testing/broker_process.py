@@ -34,6 +34,10 @@ _SETTINGS = {
     "durability": "page-cache",
     # A group that waits for members who will not come costs each test seconds.
     "group.initial.rebalance.delay.ms": "0",
+    # So does one that learns of its partitions with a heartbeat every five seconds.
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "100",
+    "group.consumer.assignment.interval.ms": "0",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
