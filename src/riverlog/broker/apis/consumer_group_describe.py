@@ -43,7 +43,7 @@ def _describe(
         is_absent = broker.groups.describe(group_id) is None
         return messages.ConsumerGroupDescribeResponseDescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"Group {group_id} {'not found' if is_absent else 'is not a consumer group'}.",
+            error_message=f"group {group_id} {'is not there' if is_absent else 'is of the classic protocol'}",
             group_id=group_id,
         )
     if isinstance(described, int):

@@ -13,7 +13,7 @@ The epoch before is accepted too, while the answer that told the present one may
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from riverlog.errors import RequestRefused
 from riverlog.groups.consumer.changes import Changes, Draft
@@ -21,13 +21,20 @@ from riverlog.groups.consumer.member import (
     AWAY_EPOCH,
     JOINING_EPOCH,
     LEAVING_EPOCH,
-    NO_TIMEOUT,
-    Held,
     MemberState,
     Standing,
     Subscription,
 )
 from riverlog.groups.consumer.patterns import compile_pattern
+from riverlog.groups.consumer.requests import (
+    Request,
+    check,
+    has_only,
+    is_full,
+    owned,
+    told,
+    updated,
+)
 from riverlog.groups.consumer.timers import MemberDeadline, Wait
 from riverlog.groups.outcome import Outcome
 from riverlog.protocol import messages
@@ -38,20 +45,15 @@ if TYPE_CHECKING:
 
     from riverlog.groups.consumer.group import ConsumerGroup
     from riverlog.groups.consumer.migration import Migration
-    from riverlog.groups.consumer.reconciliation import Owned
     from riverlog.groups.consumer.timers import MemberTimers
-    from riverlog.groups.member import Client
     from riverlog.groups.membership import Caller
     from riverlog.groups.surroundings import Surroundings
     from riverlog.shards import Moment
 
-FIRST_VERSION_WITH_OWN_IDS = 1
-"""From it on members name themselves; before, the broker did (KIP-1082)."""
 MATCHED_AT_A_TIME = 100
 """How many topics are tried before others get a turn."""
 
-Request = messages.ConsumerGroupHeartbeatRequest
-Response = messages.ConsumerGroupHeartbeatResponse
+Response: TypeAlias = "messages.ConsumerGroupHeartbeatResponse"
 
 
 class Heartbeats:
@@ -75,14 +77,16 @@ class Heartbeats:
         """Take a heartbeat."""
         outcome = Outcome(now)
         try:
-            self._check(request, caller.version)
+            check(request, caller.version, self._surroundings.consumer.group_consumer_assignors)
             if request.member_epoch in (LEAVING_EPOCH, AWAY_EPOCH):
                 response = self._leave(request, outcome)
             else:
                 response = self._stay(request, caller, outcome)
         except RequestRefused as refused:
             self._undo(request.group_id, outcome)
-            response = Response(error_code=refused.error_code, error_message=refused.message)
+            response = messages.ConsumerGroupHeartbeatResponse(
+                error_code=refused.error_code, error_message=refused.message
+            )
         outcome.answer(caller.token, response)
         return outcome
 
@@ -91,42 +95,6 @@ class Heartbeats:
         if outcome.records:
             outcome.records.clear()
             self.see_to_sessions(group_id, outcome.now)
-
-    def _check(self, request: Request, version: int) -> None:
-        """Refuse what can be refused without a look at the group."""
-        epoch = request.member_epoch
-        if (version >= FIRST_VERSION_WITH_OWN_IDS or epoch > 0 or epoch == LEAVING_EPOCH) and not (
-            request.member_id.strip()
-        ):
-            raise _invalid("MemberId can't be empty.")
-        if not request.group_id.strip():
-            raise _invalid("GroupId can't be empty.")
-        if request.instance_id is not None and not request.instance_id.strip():
-            raise _invalid("InstanceId can't be empty.")
-        if request.rack_id is not None and not request.rack_id.strip():
-            raise _invalid("RackId can't be empty.")
-        if epoch == JOINING_EPOCH:
-            if request.rebalance_timeout_ms == NO_TIMEOUT:
-                raise _invalid("RebalanceTimeoutMs must be provided in first request.")
-            if request.topic_partitions is None or request.topic_partitions:
-                raise _invalid("TopicPartitions must be empty when (re-)joining.")
-            if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-                raise _invalid(
-                    "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
-                )
-        elif epoch == AWAY_EPOCH and request.instance_id is None:
-            raise _invalid("InstanceId can't be null.")
-        elif epoch < AWAY_EPOCH:
-            raise _invalid("MemberEpoch is invalid.")
-        available = self._surroundings.consumer.group_consumer_assignors
-        if request.server_assignor is not None and request.server_assignor not in available:
-            raise RequestRefused(
-                ErrorCode.UNSUPPORTED_ASSIGNOR,
-                f"ServerAssignor {request.server_assignor[:100]} is not supported."
-                f" Supported assignors: {', '.join(available)}.",
-            )
-        if request.subscribed_topic_regex:
-            compile_pattern(request.subscribed_topic_regex)
 
     # Staying
 
@@ -139,7 +107,7 @@ class Heartbeats:
         former = draft.group.members.get(member_id) or Subscription()
         before = draft.group.standing(member_id)
         has_resubscribed = False
-        member = _updated(former, request, caller.client)
+        member = updated(former, request, caller.client)
         if (
             member != former
             or draft.group.is_refresh_due
@@ -148,8 +116,8 @@ class Heartbeats:
         ):
             has_resubscribed = self._changes.resubscribe(draft, member_id, member)
         self._changes.retarget(draft)
-        owned = _owned(request)
-        standing = self._changes.reconcile(draft, member_id, owned, has_resubscribed=has_resubscribed)
+        works_on = owned(request)
+        standing = self._changes.reconcile(draft, member_id, works_on, has_resubscribed=has_resubscribed)
         if former.classic is not None:
             self._timers.stop(Wait.JOIN, group_id, member_id)
             self._timers.stop(Wait.SYNC, group_id, member_id)
@@ -158,17 +126,17 @@ class Heartbeats:
         config = self._surroundings.config_of(group_id)
         steady_ms = outcome.now.steady_ms
         self._timers.hear_from(group_id, member_id, steady_ms + config.session_timeout_ms)
-        response = Response(
+        response = messages.ConsumerGroupHeartbeatResponse(
             member_id=member_id,
             member_epoch=standing.epoch,
             heartbeat_interval_ms=config.heartbeat_interval_ms,
         )
         if (
             request.member_epoch == JOINING_EPOCH
-            or _is_full(request)
+            or is_full(request)
             or (standing is not before and standing.assigned != before.assigned)
         ):
-            response.assignment = _told(standing.assigned)
+            response.assignment = told(standing.assigned)
         return response
 
     def _open(self, request: Request, outcome: Outcome) -> Draft:
@@ -187,7 +155,7 @@ class Heartbeats:
         if len(group.members) >= size_max and request.member_id not in group.members:
             raise RequestRefused(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
-                f"The consumer group has reached its maximum capacity of {size_max} members.",
+                f"the group has {size_max} members, and takes no more",
             )
         is_joining = request.member_epoch == JOINING_EPOCH
         if request.instance_id is not None and is_joining:
@@ -196,8 +164,7 @@ class Heartbeats:
                 if group.members[old_id].classic is None and group.standing(old_id).epoch != AWAY_EPOCH:
                     raise RequestRefused(
                         ErrorCode.UNRELEASED_INSTANCE_ID,
-                        f"Static member {member_id} with instance id {request.instance_id} cannot join the"
-                        f" group because the instance id is owned by {old_id} member.",
+                        f"{request.instance_id} is still the instance id of member {old_id}",
                     )
                 self._changes.take_place_of(draft, old_id, member_id)
             return
@@ -239,7 +206,7 @@ class Heartbeats:
             self._changes.send_away(draft, member_id)
         else:
             self.remove(draft, [member_id])
-        return Response(member_id=member_id, member_epoch=request.member_epoch)
+        return messages.ConsumerGroupHeartbeatResponse(member_id=member_id, member_epoch=request.member_epoch)
 
     def remove(self, draft: Draft, member_ids: list[str]) -> None:
         """Take members out; what is left may be a group of the classic protocol."""
@@ -304,21 +271,16 @@ class Heartbeats:
         return outcome
 
 
-def _invalid(message: str) -> RequestRefused:
-    return RequestRefused(ErrorCode.INVALID_REQUEST, message)
-
-
 def _object(group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
     objection = group.objection_to(member_id, instance_id)
     if objection == ErrorCode.FENCED_INSTANCE_ID:
         raise RequestRefused(
             objection,
-            f"Static member {member_id} with instance id {instance_id} was fenced by member"
-            f" {group.static_ids[instance_id or '']}.",
+            f"{instance_id} is the instance id of another member now: {group.static_ids[instance_id or '']}",
         )
     if objection:
-        who = f"Member {member_id}" if instance_id is None else f"Instance id {instance_id}"
-        raise RequestRefused(objection, f"{who} is not a member of group {group.group_id}.")
+        who = f"a member {member_id}" if instance_id is None else f"an instance id {instance_id}"
+        raise RequestRefused(objection, f"group {group.group_id} does not have {who}")
 
 
 def _check_epoch(standing: Standing, request: Request) -> None:
@@ -326,63 +288,9 @@ def _check_epoch(standing: Standing, request: Request) -> None:
     epoch = request.member_epoch
     if epoch in (JOINING_EPOCH, standing.epoch):
         return
-    if epoch < standing.epoch and epoch == standing.previous_epoch and _has_only(request, standing.assigned):
+    if epoch < standing.epoch and epoch == standing.previous_epoch and has_only(request, standing.assigned):
         return
-    how = "greater" if epoch > standing.epoch else "smaller"
     raise RequestRefused(
         ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {how} member epoch ({epoch}) than the one known by the group"
-        f" coordinator ({standing.epoch}). The member must abandon all its partitions and rejoin.",
-    )
-
-
-def _has_only(request: Request, assigned: Held) -> bool:
-    """Say whether a member says what it works on, and that all of it is its own."""
-    owned = _owned(request)
-    return owned is not None and all(
-        partitions <= assigned.get(topic_id, {}).keys() for topic_id, partitions in owned.items()
-    )
-
-
-def _owned(request: Request) -> Owned | None:
-    """Read what a member says it works on; None if it says nothing of that."""
-    if request.topic_partitions is None:
-        return None
-    owned: dict[bytes, set[int]] = {}
-    for each in request.topic_partitions:
-        owned.setdefault(each.topic_id, set()).update(each.partitions)
-    return owned
-
-
-def _updated(former: Subscription, request: Request, client: Client) -> Subscription:
-    """Take over what a heartbeat says; what it leaves out is as before."""
-    instance_id = former.instance_id if request.instance_id is None else request.instance_id
-    rack_id = former.rack_id if request.rack_id is None else request.rack_id
-    topics, pattern = former.topics, former.pattern
-    if request.subscribed_topic_names is not None:
-        topics = frozenset(request.subscribed_topic_names)
-    if request.subscribed_topic_regex is not None:
-        pattern = request.subscribed_topic_regex
-    rebalance_timeout_ms = request.rebalance_timeout_ms
-    if rebalance_timeout_ms == NO_TIMEOUT:
-        rebalance_timeout_ms = former.rebalance_timeout_ms
-    assignor = former.assignor if request.server_assignor is None else request.server_assignor
-    return Subscription(instance_id, rack_id, client, topics, pattern, rebalance_timeout_ms, assignor)
-
-
-def _is_full(request: Request) -> bool:
-    """Say whether a member tells all of itself, as after an error: then it may have missed its partitions."""
-    return (
-        request.rebalance_timeout_ms != NO_TIMEOUT
-        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
-        and request.topic_partitions is not None
-    )
-
-
-def _told(assigned: Held) -> messages.ConsumerGroupHeartbeatResponseAssignment:
-    return messages.ConsumerGroupHeartbeatResponseAssignment(
-        topic_partitions=[
-            messages.ConsumerGroupHeartbeatResponseTopicPartitions(topic_id=topic_id, partitions=list(epochs))
-            for topic_id, epochs in assigned.items()
-        ]
+        f"the member is in epoch {standing.epoch}, not {epoch}: it has to give up all and join again",
     )

@@ -88,8 +88,8 @@ class Migration:
     def not_found(self, group_id: str) -> RequestRefused:
         """Say that there is no group of the consumer protocol under this name."""
         if group_id in self._classic_groups:
-            return _not_found(f"Group {group_id} is not a consumer group.")
-        return _not_found(f"Consumer group {group_id} not found.")
+            return _not_found(f"group {group_id} is one of the classic protocol")
+        return _not_found(f"there is no group {group_id}")
 
     # Up
 
@@ -127,13 +127,13 @@ class Migration:
     def _upgraded(self, classic: Group) -> Iterator[ConsumerRecord]:
         """Give a live group in the form of the consumer protocol. Raises RequestRefused if it has none."""
         group_id = classic.group_id
-        refused = f"Cannot upgrade classic group {group_id} to consumer group because"
+        refused = f"group {group_id} stays in the classic protocol:"
         if self._surroundings.consumer.group_consumer_migration_policy not in _UPGRADES:
-            raise _not_found(f"{refused} online upgrade is disabled.")
+            raise _not_found(f"{refused} group.consumer.migration.policy does not allow it to leave")
         if classic.protocol_type != CONSUMER_PROTOCOL_TYPE:
-            raise _not_found(f"{refused} the group does not use the consumer embedded protocol.")
+            raise _not_found(f"{refused} its members are no consumers")
         if len(classic.members) > self._surroundings.consumer.group_consumer_max_size:
-            raise _not_found(f"{refused} the group size exceeds the consumer group maximum size.")
+            raise _not_found(f"{refused} it has more members than group.consumer.max.size")
         epoch = classic.generation
         protocol_name = classic.protocol_name or classic.elected_protocol()
         taken: dict[bytes, set[int]] = {}
@@ -143,9 +143,9 @@ class Migration:
                 told = read_subscription(member.subscription(protocol_name))
                 assigned, user_data = read_assignment(member.assignment)
             except RemoteProtocolError:
-                raise _not_found(f"{refused} the embedded consumer protocol is malformed.") from None
+                raise _not_found(f"{refused} what its members or its leader said cannot be read") from None
             if user_data:
-                raise _not_found(f"{refused} an unsupported custom assignor is in use.")
+                raise _not_found(f"{refused} its assignor attaches data of its own to assignments")
             topics |= told.topics
             target = self._by_id(assigned, taken)
             yield GroupMember(group_id, member.member_id, _subscription(member, told.topics, told.rack_id))
