@@ -10,7 +10,7 @@ from riverlog.protocol import messages
 
 if TYPE_CHECKING:
     from riverlog.groups.consumer.group import ConsumerGroup
-    from riverlog.groups.surroundings import Surroundings
+    from riverlog.groups.surroundings import Surroundings, Topic
 
 
 class MemberType(IntEnum):
@@ -24,7 +24,7 @@ def describe(
     group: ConsumerGroup, surroundings: Surroundings
 ) -> messages.ConsumerGroupDescribeResponseDescribedGroup:
     """Tell all about a group."""
-    names = {topic_id: topic.name for topic_id, topic in surroundings.topics.topics_by_id.items()}
+    topics = surroundings.topics.topics_by_id
     assignor = max(group.assignors, key=group.assignors.__getitem__, default=None)
     return messages.ConsumerGroupDescribeResponseDescribedGroup(
         group_id=group.group_id,
@@ -32,12 +32,12 @@ def describe(
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=assignor or surroundings.consumer.group_consumer_assignors[0],
-        members=[_member(group, member_id, names) for member_id in group.members],
+        members=[_member(group, member_id, topics) for member_id in group.members],
     )
 
 
 def _member(
-    group: ConsumerGroup, member_id: str, names: Mapping[bytes, str]
+    group: ConsumerGroup, member_id: str, topics: Mapping[bytes, Topic]
 ) -> messages.ConsumerGroupDescribeResponseMember:
     member, standing = group.members[member_id], group.standing(member_id)
     has: dict[bytes, list[int]] = {}
@@ -53,22 +53,22 @@ def _member(
         client_host=member.client.host,
         subscribed_topic_names=sorted(member.topics),
         subscribed_topic_regex=member.pattern,
-        assignment=_assignment(has, names),
-        target_assignment=_assignment(group.target(member_id), names),
+        assignment=_assignment(has, topics),
+        target_assignment=_assignment(group.target(member_id), topics),
         member_type=MemberType.CONSUMER if member.classic is None else MemberType.CLASSIC,
     )
 
 
 def _assignment(
-    partitions: Mapping[bytes, Iterable[int]], names: Mapping[bytes, str]
+    partitions: Mapping[bytes, Iterable[int]], topics: Mapping[bytes, Topic]
 ) -> messages.ConsumerGroupDescribeResponseAssignment:
     """Tell partitions, of those topics that still exist."""
     return messages.ConsumerGroupDescribeResponseAssignment(
         topic_partitions=[
             messages.ConsumerGroupDescribeResponseTopicPartitions(
-                topic_id=topic_id, topic_name=names[topic_id], partitions=sorted(each)
+                topic_id=topic_id, topic_name=topics[topic_id].name, partitions=sorted(each)
             )
             for topic_id, each in partitions.items()
-            if topic_id in names
+            if topic_id in topics
         ]
     )
