@@ -154,10 +154,18 @@ def test_java_s_producers_are_told_that_their_time_is_over(
         "a zombie commits": "ProducerFencedException",
         "a zombie begins again": "ProducerFencedException",
         "its successor commits": "done",
-        # Apache Kafka says InvalidTxnStateException: it takes the commit for a retry of the abort, reversed
-        "a producer commits too late": "ProducerFencedException",
+        # the commit is taken for a retry of the abort, reversed
+        "a producer commits too late": "InvalidTxnStateException",
         "the next one commits": "done",
+        "a producer writes too late": "InvalidProducerEpochException",
+        "it aborts": "done",
+        "it goes on": "done",
         "a forgotten producer writes": "InvalidPidMappingException",
         "one with a new identity commits": "done",
     }
-    assert values(impatient, topic) == [b"successor", b"after the time-out", b"after the expiry"]
+    assert values(impatient, topic) == [
+        b"successor",
+        b"after the time-out",
+        b"as another",
+        b"after the expiry",
+    ]

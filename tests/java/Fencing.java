@@ -14,8 +14,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * What Java's producer says once its place is taken, its transaction has timed out, or its id is forgotten.
  *
  * <p>Arguments: bootstrap, topic. Prints a line "CASE: ANSWER" for each, the answer being the name of an
- * exception or "done". What is committed in the end are three records: successor, after the time-out, and
- * after the expiry.
+ * exception or "done". What is committed in the end: successor, after the time-out, as another, after the
+ * expiry.
  */
 public final class Fencing {
     private static final long DEADLINE_MS = 30_000;
@@ -34,6 +34,7 @@ public final class Fencing {
         Fencing fencing = new Fencing(arguments[0], arguments[1]);
         fencing.zombie("zombie-of-" + arguments[1]);
         fencing.late("late-of-" + arguments[1]);
+        fencing.recovering("recovering-of-" + arguments[1]);
         fencing.forgotten("forgotten-of-" + arguments[1]);
         fencing.admin.close();
     }
@@ -64,6 +65,22 @@ public final class Fencing {
         begin(next, "after the time-out");
         say("the next one commits", next::commitTransaction);
         next.close();
+    }
+
+    private void recovering(String id) throws Exception {
+        KafkaProducer<String, String> late = producer(id, 200);
+        late.initTransactions();
+        begin(late, "too late");
+        await(id, TransactionState.COMPLETE_ABORT);
+        late.send(new ProducerRecord<>(topic, 0, null, "later still"));
+        late.flush();
+        say("a producer writes too late", late::commitTransaction);
+        say("it aborts", late::abortTransaction);
+        say("it goes on", () -> {
+            begin(late, "as another");
+            late.commitTransaction();
+        });
+        late.close();
     }
 
     private void forgotten(String id) throws Exception {
@@ -120,7 +137,9 @@ public final class Fencing {
         try {
             attempt.run();
         } catch (KafkaException refused) {
-            answer = refused.getClass().getSimpleName();
+            // what went wrong in the background comes wrapped
+            boolean isWrapped = refused.getClass() == KafkaException.class && refused.getCause() != null;
+            answer = (isWrapped ? refused.getCause() : refused).getClass().getSimpleName();
         }
         System.out.println(what + ": " + answer);
     }

@@ -64,6 +64,8 @@ class Instance:
         self.transaction = -1
         self.added: set[TopicPartition] = set()
         self.is_fenced = False
+        self.may_return = False
+        """Its transaction was taken from it and not its place: it may ask for the next epoch."""
 
     def __repr__(self) -> str:
         return f"Instance({self.number}, version {self.version}, {self.identity})"
@@ -101,6 +103,7 @@ class Transactions(RuleBasedStateMachine):
         for other in self.everybody:
             if other is not instance or not hears:
                 other.is_fenced = other.identity is not None
+                other.may_return = False
         if hears:
             self._become(instance, ProducerIdentity(reply.producer_id, reply.epoch))
 
@@ -109,7 +112,8 @@ class Transactions(RuleBasedStateMachine):
         if instance.identity is None:
             return
         reply = self.world.init(instance.identity)
-        assert not (instance.is_fenced and reply.error_code == 0), "a fenced producer goes on"
+        may_go_on = instance.may_return or not instance.is_fenced
+        assert may_go_on or reply.error_code, "a fenced producer goes on"
         if reply.error_code == 0 and hears:
             self._become(instance, ProducerIdentity(reply.producer_id, reply.epoch))
 
@@ -121,10 +125,11 @@ class Transactions(RuleBasedStateMachine):
         self.world.set_epoch(LAST_EPOCH - 1)
         for each in self.everybody:
             each.is_fenced = each.identity is not None
+            each.may_return = False
 
     def _become(self, instance: Instance, identity: ProducerIdentity) -> None:
         instance.identity = identity
-        instance.is_fenced = False
+        instance.is_fenced = instance.may_return = False
         instance.transaction = next(self.numbers)
         instance.added = set()
 
@@ -158,7 +163,8 @@ class Transactions(RuleBasedStateMachine):
             return
         known = self.world.state()
         reply = self.world.end(instance.identity, is_commit=is_commit, version=instance.version)
-        assert not (instance.is_fenced and reply.error_code == 0), "a fenced producer ends a transaction"
+        may_end = not instance.is_fenced or (instance.may_return and not is_commit)
+        assert may_end or reply.error_code, "a fenced producer ends a transaction"
         if reply.error_code:
             return
         was_ongoing = known.status is Status.ONGOING
@@ -178,6 +184,7 @@ class Transactions(RuleBasedStateMachine):
         if known is not None and known.status is Status.ONGOING:
             for each in self.everybody:
                 each.is_fenced = each.identity is not None
+                each.may_return = each.identity == (known.producer_id, known.epoch)
 
     # The end of a transaction, step by step
 

@@ -9,7 +9,7 @@ import pytest
 
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
-from tests.process.raw_client import RawClient
+from tests.process.raw_client import INIT_PRODUCER_ID, RawClient
 
 from .asking import (
     Topic,
@@ -43,6 +43,8 @@ NewProducer = Callable[..., TransactionalProducer]
 FETCH, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, SYNC_GROUP = 1, 8, 9, 11, 14
 READ_COMMITTED = 1
 MAX_TIMEOUT_MS = 900_000
+LAST_EPOCH = 2**15 - 2
+"""The last epoch that a producer gets; the one above is for fencing it."""
 
 BOTH_FLOWS = pytest.mark.parametrize("flow", FLOWS, ids=["older", "newer"])
 BOTH_ENDS = pytest.mark.parametrize("is_commit", [True, False], ids=["commit", "abort"])
@@ -173,11 +175,98 @@ def test_a_transaction_that_times_out_is_aborted_and_its_producer_fenced(
 
     await_end(client, topic)
     assert aborted_in(read_committed(client, topic)) == [(producer.id, 0)]
-    # Apache Kafka takes a newer client's for a retry of the abort, in the other direction.
-    refusals = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_TXN_STATE)
-    assert producer.ask_for_end(is_commit=True).error_code in refusals
+    # a newer client's is taken for a retry of the abort, in the other direction
+    refusal = ErrorCode.INVALID_TXN_STATE if flow is NEWER else ErrorCode.PRODUCER_FENCED
+    assert producer.ask_for_end(is_commit=True).error_code == refusal
     assert producer.write(topic) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert producer.described().producer_epoch > producer.epoch
+
+
+@BOTH_FLOWS
+def test_a_producer_that_timed_out_may_go_on_until_another_has_its_id(
+    topic: Topic, new_producer: NewProducer, flow: Flow
+) -> None:
+    """Rows 57, 58: it has lost its transaction, not its place (KIP-588)."""
+    late = new_producer(flow).init(timeout_ms=100)
+    late.send(topic)
+    late.await_state("CompleteAbort")
+
+    replies = [late.ask_for_identity(expected=(late.id, late.epoch)) for _ in range(2)]
+    successor = new_producer(flow, late.transactional_id).init()
+    refused = late.ask_for_identity(expected=(late.id, late.epoch))
+
+    assert [(each.error_code, each.producer_id, each.producer_epoch) for each in replies] == [
+        (0, late.id, late.epoch + 1)
+    ] * 2
+    assert (successor.id, successor.epoch) == (late.id, late.epoch + 2)
+    assert refused.error_code == ErrorCode.PRODUCER_FENCED
+    successor.send(topic)
+    successor.end()
+
+
+@BOTH_FLOWS
+def test_a_producer_that_asks_again_loses_what_it_has_open_and_goes_on(
+    client: RawClient, topic: Topic, new_producer: NewProducer, flow: Flow
+) -> None:
+    """Row 58."""
+    producer = new_producer(flow).init()
+    producer.send(topic)
+    former = (producer.id, producer.epoch)
+
+    first = producer.ask_for_identity(expected=former)
+    producer.await_state("CompleteAbort")
+    second = producer.ask_for_identity(expected=former)
+    producer.become(second.producer_id, second.producer_epoch)
+    producer.send(topic)
+    producer.end()
+
+    assert first.error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert (second.producer_id, second.producer_epoch) == (former[0], former[1] + 1)
+    await_end(client, topic)
+    assert aborted_in(read_committed(client, topic)) == [(former[0], 0)]
+
+
+def test_a_transaction_without_a_record_times_out_too(topic: Topic, new_producer: NewProducer) -> None:
+    """Row 57: an older client has named the partition, and has written nothing."""
+    producer = new_producer(OLDER).init(timeout_ms=100)
+    assert producer.add(topic) == 0
+
+    producer.await_state("CompleteAbort")
+
+    assert producer.add(topic) == ErrorCode.PRODUCER_FENCED
+
+
+@pytest.mark.slow
+def test_a_producer_gets_another_producer_id_when_its_epochs_are_used_up(
+    client: RawClient, topic: Topic, new_producer: NewProducer
+) -> None:
+    """Row 58: the last epoch is left for a fence; what was written under the former id stays."""
+    producer = new_producer().init()
+    former = producer.id
+    request = messages.InitProducerIdRequest(
+        transactional_id=producer.transactional_id, transaction_timeout_ms=60_000
+    )
+    while producer.epoch < LAST_EPOCH:
+        asked = min(100, LAST_EPOCH - producer.epoch)
+        for _ in range(asked):
+            client.send(INIT_PRODUCER_ID, 5, request)
+        replies = [client.receive() for _ in range(asked)]
+        assert {(each.error_code, each.producer_id) for each in replies} == {(0, former)}
+        producer.become(former, replies[-1].producer_epoch)
+    assert producer.epoch == LAST_EPOCH
+    producer.send(topic)
+
+    ended = producer.ask_for_end(is_commit=True)
+    again = producer.ask_for_end(is_commit=True)
+
+    assert (ended.error_code, ended.producer_epoch) == (0, 0)
+    assert ended.producer_id != former
+    assert (again.producer_id, again.producer_epoch) == (ended.producer_id, 0)
+    producer.become(ended.producer_id, 0)
+    producer.send(topic)
+    producer.end()
+    await_end(client, topic)
+    assert offsets_in(read_committed(client, topic)) == [0, 2]
 
 
 def test_the_present_producer_gets_the_next_epoch_and_is_told_it_again(new_producer: NewProducer) -> None:

@@ -4,7 +4,7 @@
     EMPTY, COMPLETE ────────────────────▶ ONGOING ──────────▶ PREPARE_* ─────────────────────────▶ COMPLETE_*
                                              │                    ▲
                                              └────────────────────┘
-              it times out, or another producer asks for the id: abort in a new epoch, the old one is fenced
+                  it times out, or a producer asks for the id: abort in a new epoch, the old one is fenced
 
 - The outcome is decided by the PREPARE record alone. Whatever crashes after it, a restart replays it,
   writes the markers again and completes the transaction: the outcome is never both.
@@ -12,8 +12,9 @@
   another producer id is an invalid mapping, another epoch is a fenced producer.
 - Older clients keep their epoch from one transaction to the next; newer ones (`transaction.version` 2,
   KIP-890) get the next epoch with each end, so that a late write can never reach a later transaction.
-- A fence takes one epoch for itself, and the end of the transaction in the newer way another one: between
-  what the fenced producer has and what the next one gets there is an epoch that nobody ever held.
+- A fence aborts in the next epoch, so that nothing of the former one is written any more. Until another
+  producer has the id, the former one may go on in that epoch if it says so: it has lost its transaction to
+  a time-out or to a request of its own, not its place (KIP-588). Another producer gets the epoch after it.
 
 Pure: time comes in with each call, producer ids are drawn from the caller's supply, requests are tokens.
 """
@@ -221,13 +222,8 @@ class TransactionMachine:
         return outcome
 
     def _fence(self, transactional_id: str, known: Transaction, outcome: Outcome) -> None:
-        """Abort a transaction in an epoch above its producer's."""
-        fenced = known._replace(epoch=min(known.epoch + 1, EPOCH_MAX))
-        value = self._prepare(
-            transactional_id, fenced, outcome, is_commit=False, version=NEWEST_VERSION, next_id=NO_ID
-        )
-        # Whoever asks with the former epoch is not the one that the next epoch will be given to.
-        assert value.epoch > known.epoch or known.epoch == EPOCH_MAX
+        """Abort a transaction in the epoch above its producer's."""
+        self._prepare(transactional_id, known, outcome, is_commit=False, version=NEWEST_VERSION)
 
     def _prepare(
         self,
@@ -393,8 +389,9 @@ def _next_identity(
     - one that missed the answer which gave it the present epoch: that again
     - when the epochs are used up: another producer id
     """
-    if known.epoch >= LAST_EPOCH and (expected is None or expected.epoch == known.epoch):
-        previous_epoch = NO_EPOCH if expected is None else known.epoch
+    was_fenced_last = known.epoch == EPOCH_MAX and expected is not None and expected.epoch == LAST_EPOCH
+    if known.epoch >= LAST_EPOCH and (expected is None or expected.epoch == known.epoch or was_fenced_last):
+        previous_epoch = NO_EPOCH if expected is None else expected.epoch
         return base._replace(producer_id=new_producer_id(), epoch=0, previous_epoch=previous_epoch)
     if expected is None:
         return base._replace(epoch=known.epoch + 1, previous_epoch=NO_EPOCH)

@@ -327,10 +327,54 @@ def test_a_transaction_that_times_out_is_aborted_and_its_producer_fenced(version
     assert not ending.is_commit
     assert ending.epoch > producer.epoch
     assert world.add(producer, version=version) == FENCED
-    for is_commit in (True, False):
-        assert world.end(producer, is_commit=is_commit, version=version).error_code == FENCED
-    assert world.init(producer).error_code == FENCED
+    refusal = INVALID_STATE if version == NEWER else FENCED
+    assert world.end(producer, is_commit=True, version=version).error_code == refusal
     assert world.init().error_code == 0
+    assert world.end(producer, is_commit=False, version=version).error_code == FENCED
+    assert world.init(producer).error_code == FENCED
+
+
+@BOTH
+def test_who_was_fenced_by_a_time_out_may_go_on_until_another_has_the_id(version: int) -> None:
+    """KIP-588: it has lost its transaction, not its place."""
+    world = World()
+    producer = world.producer()
+    world.add(producer, version=version)
+    world.ms = TIMEOUT_MS + 1
+    world.time_out()
+
+    during = world.init(producer)
+    world.complete()
+    after = [world.init(producer), world.init(producer)]
+
+    assert during.error_code == CONCURRENT
+    assert after == [TransactionReply(0, producer.producer_id, producer.epoch + 1)] * 2
+
+
+def test_a_newer_producer_that_was_fenced_by_a_time_out_may_abort_and_go_on() -> None:
+    world = World()
+    producer = world.producer()
+    world.add(producer, version=NEWER)
+    world.ms = TIMEOUT_MS + 1
+    world.time_out()
+    world.complete()
+
+    reply = world.end(producer, is_commit=False, version=NEWER)
+
+    assert reply == TransactionReply(0, producer.producer_id, producer.epoch + 1)
+    assert world.add(ProducerIdentity(reply.producer_id, reply.epoch), version=NEWER) == 0
+
+
+def test_a_producer_s_own_request_for_an_identity_aborts_what_it_had_open() -> None:
+    world = World()
+    producer = world.producer()
+    world.add(producer)
+
+    first = world.init(producer)
+    world.complete()
+
+    assert first.error_code == CONCURRENT
+    assert world.init(producer) == TransactionReply(0, producer.producer_id, producer.epoch + 1)
 
 
 def test_a_fence_in_the_last_epoch_is_one_too() -> None:
@@ -344,6 +388,17 @@ def test_a_fence_in_the_last_epoch_is_one_too() -> None:
     assert world.end(last, is_commit=False).error_code == FENCED
     assert world.add(last) == FENCED
     assert world.init() == TransactionReply(0, 1001, 0)
+
+
+def test_who_was_fenced_in_the_last_epoch_goes_on_under_another_producer_id() -> None:
+    world = World()
+    world.producer()
+    last = world.set_epoch(LAST_EPOCH)
+    world.add(last)
+    world.init(last)
+    world.complete()
+
+    assert [world.init(last), world.init(last)] == [TransactionReply(0, 1001, 0)] * 2
 
 
 def test_only_open_transactions_time_out() -> None:
