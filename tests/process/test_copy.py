@@ -19,3 +19,10 @@ def test_a_copy_equals_its_source_after_three_rounds_of_crashes(tmp_path: Path, 
 @pytest.mark.slow
 def test_a_copy_equals_its_source_after_a_hundred_rounds_of_crashes(tmp_path: Path, seed: int) -> None:
     CopyRounds(tmp_path / "data", seed, print).run(100)
+
+
+@pytest.mark.slow
+def test_a_copy_by_aiokafka_equals_its_source_after_thirty_rounds_of_crashes(
+    tmp_path: Path, seed: int
+) -> None:
+    CopyRounds(tmp_path / "data", seed, print, "tests.process.aiokafka_copier").run(30)
