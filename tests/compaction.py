@@ -36,5 +36,6 @@ def clean(
         throttle=Throttle(UNLIMITED, now=lambda: 0.0, wait=lambda _seconds: None),
     )
     outcome = cleaning.run(lambda replacement: assignment.put_in_place(replacement, now_ms))
+    log.sync_names()
     assignment.finish(outcome)
     return outcome

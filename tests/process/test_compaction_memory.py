@@ -60,6 +60,7 @@ async def clean_all(log: PartitionLog, warm_up: PartitionLog, map_bytes: int) ->
         outcome = await helper.run(
             assignment.job(settings, NOW), lambda replacement: assignment.put_in_place(replacement, NOW)
         )
+        each.sync_names()
         assignment.finish(outcome)
         return outcome
 

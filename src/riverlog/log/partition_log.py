@@ -761,8 +761,13 @@ class PartitionLog:
             raise self._failed_half_way(error, path) from error
         self._chain.replace(old, segment)
         context.trash.add_files(discarded, now_ms + self._settings.file_delete_delay_ms)
-        self._sync.note_directories(self.path)
-        context.request_sync(self)
+
+    def sync_names(self) -> None:
+        """Bring the names of its files to the disk; in any thread. Raises StorageError."""
+        try:
+            self._context.disk.sync_directory(self.path)
+        except OSError as error:
+            raise as_storage_error(error, "cannot sync a partition's directory", self.path) from error
 
     def assign_topic_id(self, topic_id: bytes) -> None:
         """Say whose partition this is, where its directory does not. Raises StorageError."""

@@ -111,7 +111,10 @@ class Assignment:
         return not log.is_closed and log.is_offline is None and log.truncation_count == self._truncation_count
 
     def finish(self, outcome: Outcome) -> None:
-        """Take in that all replacements are in place."""
+        """Take in that all replacements are in place, and their names on the disk (`sync_names`).
+
+        Were the log said to be clean before, and power failed between, nobody would look at it again.
+        """
         assert self.is_current, "what was truncated meanwhile is not clean"
         self.log.cleaned_offset = max(self.log.cleaned_offset, outcome.end)
 

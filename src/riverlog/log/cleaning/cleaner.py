@@ -226,6 +226,7 @@ class Cleaner:
         outcome = await helper.run(
             job, lambda replacement: assignment.put_in_place(replacement, self._now_ms())
         )
+        await asyncio.get_running_loop().run_in_executor(None, log.sync_names)
         if not assignment.is_current:
             raise CleaningAborted("the partition has changed while it was cleaned", path=log.path)
         if outcome.end <= cleanable.first_dirty:

@@ -22,6 +22,7 @@ from riverlog.log.cleaning.key_hashes import SEED_BYTES
 from riverlog.log.cleaning.throttle import Throttle
 from riverlog.protocol.records import Record, build_batch
 from riverlog.types import TopicPartition
+from tests.faulty_disk import FaultyDisk
 from tests.log_builders import NOW, TOPIC_ID, append, manager, offsets
 
 DEADLINE_SECONDS = 20.0
@@ -328,3 +329,18 @@ def test_an_idle_helper_is_dismissed(logs: LogManager, monkeypatch: pytest.Monke
     office.work_until(lambda: bool(office.helpers) and office.helpers[0].is_stopped)
 
     assert office.cleaner.figures.cleaned_logs == 1
+
+
+def test_a_log_counts_as_clean_only_once_its_new_names_are_on_the_disk(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    logs = manager(tmp_path, settings=COMPACT, disk=disk)
+    log = new_log(logs, A, dirty=2)
+    office = Office(logs)
+    disk.fail("sync_directory", path="a-0", times=1)
+
+    office.work_until(lambda: office.cleaner.figures.left_out == 1)
+    assert (log.cleaned_offset, offsets(log)) == (0, [2, 3])
+
+    office.cleaner._now_ms = lambda: NOW + 60_000
+    office.work_until(lambda: office.cleaner.figures.cleaned_logs == 1)
+    assert log.cleaned_offset == 4
