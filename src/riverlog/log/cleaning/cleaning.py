@@ -11,7 +11,8 @@ What stays of a batch, in Kafka's order:
 - a batch that loses all records stays as a header if it is a producer's last, or this cleaning's last one
 
 In the dirty part a record is its key's latest if and only if its offset is in the map. So there the second
-pass needs no keys, and a batch of which no offset is in the map is dropped after a look at its header.
+pass needs no keys; a batch of which no offset is in the map is dropped after a look at its header, and a
+whole piece of such batches is not read again.
 
 It touches nothing but the `.cleaned` files that it makes, and runs in any process.
 """
@@ -19,7 +20,8 @@ It touches nothing but the `.cleaned` files that it makes, and runs in any proce
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -44,6 +46,7 @@ from riverlog.types import NO_TIMESTAMP
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from riverlog.log.cleaning.key_hashes import Places
     from riverlog.log.cleaning.segment_reader import Batch, Piece, Run
     from riverlog.log.cleaning.throttle import Throttle
     from riverlog.log.disk import Disk
@@ -53,6 +56,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("riverlog.log.cleaning")
 
 OPEN_FILES_MAX = 8
+
+
+class PieceNote(NamedTuple):
+    """A piece that the map has seen, without transactions."""
+
+    end: int
+    """Its last byte's position, plus one."""
+    base_offset: int
+    end_offset: int
 
 
 class Cleaning:
@@ -78,6 +90,9 @@ class Cleaning:
         # Behind the last offset that the map has seen: up to there the log will be clean.
         self._seen_end = job.first_dirty
         self._filter: RecordFilter
+        self._last_offsets: Places = np.zeros(0, np.int64)
+        # By segment and position: what the second pass may leave out.
+        self._notes: dict[tuple[int, int], PieceNote] = {}
         self._last_batches = {each.producer_id: each for each in job.last_batches}
         self._read_bytes = self._written_bytes = self._read_records = self._kept_records = 0
 
@@ -130,6 +145,7 @@ class Cleaning:
             for piece in self._pieces(segment, check_crc=True):
                 if not self._map_piece(piece, transactions, first_dirty):
                     return
+                self._note(segment, piece)
             self._seen_end = max(self._seen_end, end)
 
     def _map_piece(self, piece: Piece, transactions: CleanedTransactions, first_dirty: int) -> bool:
@@ -148,6 +164,16 @@ class Cleaning:
                 return False
         self._seen_end = max(self._seen_end, piece.batches[-1].header.next_offset)
         return True
+
+    def _note(self, segment: Segment, piece: Piece) -> None:
+        """Remember a piece that need not be read again if nothing in it is any key's latest."""
+        first, last = piece.batches[0].header, piece.batches[-1]
+        if first.base_offset >= self._job.first_dirty and not any(
+            header.is_transactional for _, header in piece.batches
+        ):
+            self._notes[segment.base_offset, piece.position] = PieceNote(
+                piece.position + last.start + last.header.size, first.base_offset, last.header.next_offset
+            )
 
     def _map_run(self, run: Run, first_dirty: int) -> bool:
         columns = run.columns
@@ -202,6 +228,7 @@ class Cleaning:
             now_ms=job.now_ms,
             delete_retention_ms=job.delete_retention_ms,
         )
+        self._last_offsets = np.array(sorted(each.last_offset for each in job.last_batches), np.int64)
         transactions = CleanedTransactions(aborted)
         for group in groups:
             parts = [by_offset[each.base_offset] for each in group]
@@ -224,7 +251,7 @@ class Cleaning:
             for part in parts:
                 # What lies in the dirty part was checked when the map was built.
                 is_checked = part.base_offset >= job.first_dirty
-                for piece in self._pieces(part, check_crc=not is_checked):
+                for piece in self._pieces(part, check_crc=not is_checked, skip_to=partial(self._skip, part)):
                     self._copy_piece(piece, transactions, cleaned)
             self._count_written(cleaned.finish(self._disk.modified_ms(parts[-1].log_path)))
             self._disk.sync_directory(job.directory)
@@ -273,6 +300,18 @@ class Cleaning:
                 written += cleaned.add(without_records(header), header.last_offset, NO_TIMESTAMP)
         self._count_written(written)
 
+    def _skip(self, segment: Segment, position: int) -> int:
+        """Give the end of the piece at a position if nothing in it stays."""
+        note = self._notes.get((segment.base_offset, position))
+        if (
+            note is None
+            or note.end_offset >= self._seen_end
+            or _has_any(self._last_offsets, note.base_offset, note.end_offset)
+            or self._filter.has_latest(note.base_offset, note.end_offset)
+        ):
+            return position
+        return note.end
+
     def _is_over(self, header: BatchHeader) -> bool:
         """Say whether the time is over for which a marker stays without its transaction."""
         return header.has_delete_horizon and header.base_timestamp <= self._job.now_ms
@@ -286,9 +325,17 @@ class Cleaning:
 
     # Reading
 
-    def _pieces(self, segment: Segment, *, check_crc: bool) -> Iterator[Piece]:
+    def _pieces(
+        self,
+        segment: Segment,
+        *,
+        check_crc: bool,
+        skip_to: Callable[[int], int] = lambda position: position,
+    ) -> Iterator[Piece]:
         file = segment.open()
-        for piece in self._reader.pieces(file.fd, segment.log_path, 0, segment.size, check_crc=check_crc):
+        for piece in self._reader.pieces(
+            file.fd, segment.log_path, segment.size, check_crc=check_crc, skip_to=skip_to
+        ):
             if self._is_aborted():
                 raise CleaningAborted("the cleaning was called off", path=self._job.directory)
             count = piece.batches[-1].start + piece.batches[-1].header.size
@@ -311,3 +358,8 @@ class Cleaning:
 
     def _end_of(self, segments: Sequence[Segment], number: int) -> int:
         return segments[number + 1].base_offset if number + 1 < len(segments) else self._job.end
+
+
+def _has_any(offsets: Places, start: int, end: int) -> bool:
+    """Say whether any of some rising offsets lies in [start, end)."""
+    return bool(offsets.searchsorted(end) > offsets.searchsorted(start))

@@ -78,6 +78,10 @@ class RecordFilter:
         found: list[bool] = (has_latest | ~was_seen).tolist()
         return found
 
+    def has_latest(self, start: int, end: int) -> bool:
+        """Say whether any record in [start, end) is its key's latest, if the map has seen them all."""
+        return bool(self._latest.searchsorted(end) > self._latest.searchsorted(start))
+
     def kept(self, piece: Piece, run: Run, traceless_markers: Collection[int]) -> Iterator[KeptBatch]:
         """Give what becomes of the run's batches, but for those that keep nothing.
 

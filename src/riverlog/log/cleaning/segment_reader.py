@@ -25,7 +25,7 @@ from riverlog.protocol.batches import (
 from riverlog.protocol.records import RECORD_BYTES_MIN, read_record_block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from riverlog.log.disk import Disk
 
@@ -69,11 +69,27 @@ class SegmentReader:
         self._io_bytes = max(io_bytes, IO_BYTES_MIN)
         self._buffer = bytearray(self._io_bytes + PADDING_BYTES)
 
-    def pieces(self, descriptor: int, path: str, start: int, end: int, *, check_crc: bool) -> Iterator[Piece]:
-        """Give the batches of [start, end). Raises OSError, CorruptBatch."""
-        position = start
+    def pieces(
+        self,
+        descriptor: int,
+        path: str,
+        end: int,
+        *,
+        check_crc: bool,
+        skip_to: Callable[[int], int] = lambda position: position,
+    ) -> Iterator[Piece]:
+        """Give the batches of a segment of `end` bytes. Raises OSError, CorruptBatch.
+
+        `skip_to` is asked at the beginning of each piece where to go on instead. Pieces begin at the same
+        positions each time a segment is read.
+        """
+        position = 0
         buffer = self._buffer
-        while position < end:
+        while True:
+            while position < end and (next_position := skip_to(position)) > position:
+                position = next_position
+            if position >= end:
+                return
             filled = self._fill(descriptor, buffer, position, end)
             walk = split_batches(buffer, 0, filled, check_crc=check_crc)
             if walk.stop is not WalkStop.END:

@@ -399,3 +399,43 @@ def test_a_batch_without_records_has_no_part_in_look_ups_by_time(tmp_path: Path)
         assert found is not None
         assert (found.offset, found.timestamp) == (2, NOW + 10)
         assert each.offset_for_timestamp(NOW + 500) is None
+
+
+def test_what_holds_no_latest_value_is_read_once(tmp_path: Path) -> None:
+    log = new_log(tmp_path, **COMPACT)
+    for _ in range(20):
+        put(log, (b"a", bytes(4000)))
+    for sequence in range(2):
+        put(log, (b"a", b""), producer_id=5, producer_epoch=0, base_sequence=sequence)
+    for _ in range(20):
+        put(log, (b"a", bytes(4000)))
+    roll(log)
+    size = log.size
+
+    outcome = clean(log, log_cleaner_io_buffer_size=8192)
+
+    assert size < outcome.read_bytes < 1.4 * size
+    # The producer's last batch lies in a piece of which nothing else stays.
+    assert [(each.base_offset, each.record_count) for each in headers(log)] == [(21, 0), (41, 1)]
+
+
+def test_what_belongs_to_transactions_is_read_twice_whatever_stays(tmp_path: Path) -> None:
+    log = new_log(tmp_path, **COMPACT)
+    for sequence in range(10):
+        put(
+            log,
+            (b"a", bytes(4000)),
+            producer_id=5,
+            producer_epoch=0,
+            base_sequence=sequence,
+            is_transactional=True,
+        )
+    end_transaction(log, 5, is_commit=True)
+    put(log, (b"a", b"2"))
+    roll(log)
+    size = log.size
+
+    outcome = clean(log, log_cleaner_io_buffer_size=8192)
+
+    assert outcome.read_bytes == 2 * size
+    assert [(each.base_offset, each.record_count) for each in headers(log)] == [(9, 0), (10, 1), (11, 1)]
