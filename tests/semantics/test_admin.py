@@ -439,6 +439,32 @@ def test_a_topic_that_is_not_there_cannot_grow(client: RawClient, topic_name: To
 # Metadata
 
 
+def test_a_brokers_thread_counts_and_intervals_can_be_altered(client: RawClient) -> None:
+    """Row 77."""
+    (broker,) = client.call(METADATA, 12, messages.MetadataRequest(topics=[])).brokers
+    name, setting = str(broker.node_id), "sasl.kerberos.min.time.before.relogin"
+
+    def alter_broker(operation: int, value: str | None) -> int:
+        edit = messages.IncrementalAlterConfigsRequestAlterableConfig(
+            name=setting, config_operation=operation, value=value
+        )
+        resource = messages.IncrementalAlterConfigsRequestAlterConfigsResource(
+            resource_type=BROKER, resource_name=name, configs=[edit]
+        )
+        request = messages.IncrementalAlterConfigsRequest(resources=[resource])
+        (reply,) = client.call(INCREMENTAL_ALTER_CONFIGS, 1, request).responses
+        return int(reply.error_code)
+
+    def is_told(value: str) -> bool:
+        told = settings_of(client, BROKER, name, only=[setting]).get(setting)
+        return told is not None and (told.value, told.config_source) == (value, OF_BROKER)
+
+    assert alter_broker(SET, "58000") == ErrorCode.NONE
+    eventually(lambda: is_told("58000"), f"{setting} is told")
+    assert alter_broker(DELETE, None) == ErrorCode.NONE
+    eventually(lambda: not is_told("58000"), f"{setting} is gone")
+
+
 @pytest.mark.parametrize("version", [1, 4, 8, 13])
 def test_metadata_creates_a_topic_that_can_soon_be_used(
     client: RawClient, topic_name: TopicName, version: int

@@ -48,6 +48,7 @@ from riverlog.config import (
     Given,
     Source,
     advertised_listeners,
+    describe_kept,
     effective_config,
     topic_settings,
     with_dynamic,
@@ -303,8 +304,11 @@ class Broker:
     def _apply_overrides(self) -> None:
         """Overlay the broker's settings with what was altered while it ran, now or before."""
         image = self.cluster.image
-        own = Resource(ResourceType.BROKER, str(self.node_id))
-        self.config = with_dynamic(self.config, image.overrides_of(ALL_BROKERS), image.overrides_of(own))
+        of_all = image.overrides_of(ALL_BROKERS)
+        own = image.overrides_of(Resource(ResourceType.BROKER, str(self.node_id)))
+        self.config = with_dynamic(self.config, of_all, own)
+        for kept in describe_kept({**of_all, **own}, Source.DYNAMIC_BROKER):
+            logger.warning("%s was set to %s. %s", kept.name, kept.value, kept.documentation)
         self.settings = self.config.settings
         self.logs.follow(self.settings.log)
         self.cleaner.change_settings(self.settings.cleaner)

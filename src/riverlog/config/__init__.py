@@ -19,6 +19,7 @@ from riverlog.config.describe import (
     describe_broker,
     describe_cluster,
     describe_group,
+    describe_kept,
     describe_topic,
 )
 from riverlog.config.dynamic import Change, Operation, alter_broker, alter_group, alter_topic, with_dynamic
@@ -80,6 +81,7 @@ __all__ = [
     "describe_cluster",
     "describe_topic",
     "describe_group",
+    "describe_kept",
     "ConfigEntry",
     "Synonym",
     "ConfigType",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from riverlog.config.effective import BrokerConfig, Source
 from riverlog.config.group import GROUP_NAMES
 from riverlog.config.kinds import ConfigType
+from riverlog.config.known import KEPT_WHEN_ALTERED, why_without_effect
 from riverlog.config.setting import Dynamic
 from riverlog.config.table import BROKER_NAMES, ROWS, Row
 
@@ -55,10 +56,35 @@ def describe_broker(config: BrokerConfig) -> list[ConfigEntry]:
     return [_broker_entry(config, row, name) for row in ROWS for name in row.names]
 
 
-def describe_cluster(overrides: Mapping[str, str]) -> list[ConfigEntry]:
-    """List what was altered for all brokers at once: the answer about the broker named ''."""
+def describe_kept(overrides: Mapping[str, str], source: Source) -> list[ConfigEntry]:
+    """List the altered settings that are kept and mean nothing here."""
     entries = []
     for name, text in overrides.items():
+        if name in KEPT_WHEN_ALTERED:
+            told = Synonym(name, text, source, "altered, without effect")
+            documentation = f"Kept, without effect: {why_without_effect(name)}."
+            entries.append(
+                ConfigEntry(
+                    name=name,
+                    value=text,
+                    source=source,
+                    is_read_only=False,
+                    is_sensitive=False,
+                    type=ConfigType.STRING,
+                    synonyms=(told,),
+                    documentation=documentation,
+                    where=told.where,
+                )
+            )
+    return entries
+
+
+def describe_cluster(overrides: Mapping[str, str]) -> list[ConfigEntry]:
+    """List what was altered for all brokers at once: the answer about the broker named ''."""
+    entries = describe_kept(overrides, Source.DYNAMIC_CLUSTER)
+    for name, text in overrides.items():
+        if name in KEPT_WHEN_ALTERED:
+            continue
         row = BROKER_NAMES[name]
         told = Synonym(
             name, row.kind_of(name).canonical(text), Source.DYNAMIC_CLUSTER, "altered for the cluster"

@@ -7,6 +7,8 @@ Overrides are kept elsewhere, as dictionaries name -> text:
     the cluster's         {"log.retention.ms": "60000"}     for every broker
     one broker's          the same names                    for it alone, and stronger
 
+A few of a broker's are numbers that mean nothing here (`known.KEPT_WHEN_ALTERED`): kept, and passed over.
+
 `alter_topic`, `alter_group` and `alter_broker` work out what the overrides become, or refuse the change as a
 whole.
 `with_dynamic` turns them into settings: make a new BrokerConfig and hand its sections to the rooms.
@@ -16,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
+from math import isfinite
 from typing import Final, NamedTuple
 
 from riverlog.config.effective import BrokerConfig, Given, Layer, Source, effective_config
 from riverlog.config.group import GROUP_NAMES, broker_value, group_config
 from riverlog.config.kinds import Kind, ListKind, split_list
-from riverlog.config.known import why_without_effect
+from riverlog.config.known import KEPT_WHEN_ALTERED, why_without_effect
 from riverlog.config.problems import raise_problems, unknown_setting
 from riverlog.config.setting import Dynamic
 from riverlog.config.settings import ConsumerGroupSettings
@@ -57,6 +60,7 @@ def with_dynamic(config: BrokerConfig, cluster: Mapping[str, str], broker: Mappi
 
     Raises ConfigError for a name that may not change live or a value that is not accepted.
     """
+    cluster, broker = _with_effect(cluster), _with_effect(broker)
     overrides = {**cluster, **broker}
     raise_problems([_refusal(name, text) for name, text in overrides.items() if name not in DYNAMIC_NAMES])
     layers = (
@@ -140,6 +144,8 @@ def alter_broker(
     for change in changes:
         if change.operation is Operation.DELETE:
             altered.pop(change.name, None)
+        elif change.name in KEPT_WHEN_ALTERED:
+            altered[change.name] = _kept(change)
         elif change.name not in DYNAMIC_NAMES:
             raise _refusal(change.name, change.value)
         else:
@@ -172,6 +178,22 @@ _LIST_CHANGES: Final[dict[Operation, Callable[[list[str], list[str]], list[str]]
     Operation.APPEND: lambda current, items: current + [item for item in items if item not in current],
     Operation.SUBTRACT: lambda current, items: [item for item in current if item not in items],
 }
+
+
+def _kept(change: Change) -> str:
+    """Give the text to keep of a number that means nothing here."""
+    text = (change.value or "").strip()
+    try:
+        is_number = change.operation is Operation.SET and isfinite(float(text))
+    except ValueError:
+        is_number = False
+    if not is_number:
+        raise ConfigError(change.name, change.value, "a number")
+    return text
+
+
+def _with_effect(overrides: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in overrides.items() if name not in KEPT_WHEN_ALTERED}
 
 
 def _layer(overrides: Mapping[str, str], source: Source, where: str) -> Layer:

@@ -155,6 +155,37 @@ WITHOUT_EFFECT: Final[dict[str, str]] = {
 }
 """Names that are accepted and do nothing here, with the reason."""
 
+KEPT_WHEN_ALTERED: Final = frozenset(
+    [
+        "num.network.threads",
+        "num.io.threads",
+        "background.threads",
+        "group.coordinator.cached.buffer.max.bytes",
+        "share.coordinator.cached.buffer.max.bytes",
+        "group.share.assignment.interval.ms",
+        "group.streams.assignment.interval.ms",
+        "remote.fetch.max.wait.ms",
+        "remote.list.offsets.request.timeout.ms",
+        "remote.log.reader.threads",
+        "remote.log.index.file.cache.total.size.bytes",
+        "remote.log.manager.copier.thread.pool.size",
+        "remote.log.manager.copy.max.bytes.per.second",
+        "remote.log.manager.expiration.thread.pool.size",
+        "remote.log.manager.fetch.max.bytes.per.second",
+        "remote.log.manager.follower.thread.pool.size",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+    ]
+)
+"""Numbers without effect here that Kafka lets operators alter while it runs: how many threads, how often,
+how much. They are kept and told with a warning, so that tools that tune them go on. What says who may do
+what, or holds a secret, is not among them: that is refused."""
+
 PLUGIN_PREFIXES: Final = ("listener.name.", "config.providers.", "rsm.config.", "rlmm.config.")
 """Kafka hands what begins so to a listener's security or to a plug-in; here it does nothing."""
 

@@ -6,6 +6,7 @@ import pytest
 
 from riverlog.config.dynamic import Change, Operation, alter_broker, alter_topic, with_dynamic
 from riverlog.config.effective import BrokerConfig, Given, Source, effective_config
+from riverlog.config.known import KEPT_WHEN_ALTERED, why_without_effect
 from riverlog.config.topic import TopicSettings
 from riverlog.errors import ConfigError
 
@@ -159,7 +160,10 @@ def test_delete_takes_a_brokers_override_back() -> None:
             Change("log.retention.hours", SET, "5"),
             "expected log.retention.ms, the name under which this may change",
         ),
-        (Change("num.io.threads", SET, "5"), "this one has none, since one event loop serves every request"),
+        (Change("ssl.keystore.location", SET, "k"), "this one has none, since listeners are plain and open"),
+        (Change("num.io.threads", SET, "many"), "expected a number"),
+        (Change("num.io.threads", SET, None), "expected a number"),
+        (Change("num.io.threads", APPEND, "5"), "expected a number"),
         (Change("log.retention.sm", SET, "5"), "did you mean log.retention.ms?"),
         (Change("log.retention.ms", SET, "0"), "expected a whole number from 1 to"),
         (Change("log.retention.ms", SET, None), "log.retention.ms=None is not accepted"),
@@ -178,6 +182,19 @@ def test_a_wrong_change_of_a_broker_is_refused(change: Change, expected: str, *,
         alter_broker(config, {}, {}, [change], for_cluster=for_cluster)
 
     assert expected in str(refusal.value)
+
+
+@pytest.mark.parametrize("for_cluster", [True, False])
+@pytest.mark.parametrize("name", sorted(KEPT_WHEN_ALTERED))
+def test_a_number_that_means_nothing_here_is_kept_and_passed_over(name: str, *, for_cluster: bool) -> None:
+    config = started_with()
+
+    altered = alter_broker(config, {}, {}, [Change(name, SET, " 0.5")], for_cluster=for_cluster)
+    removed = alter_broker(config, altered, altered, [Change(name, DELETE)], for_cluster=for_cluster)
+
+    assert (altered, removed) == ({name: "0.5"}, {})
+    assert with_dynamic(config, altered, altered).settings == config.settings
+    assert why_without_effect(name) is not None
 
 
 def test_stored_overrides_that_may_not_change_live_are_refused() -> None:

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 
 from riverlog.broker.handler import Handler
 from riverlog.cluster import ALL_BROKERS, Refusal, Resource, ResourceType, illegality
-from riverlog.config import ConfigEntry, describe_broker, describe_cluster, describe_group, describe_topic
+from riverlog.config import (
+    ConfigEntry,
+    Source,
+    describe_broker,
+    describe_cluster,
+    describe_group,
+    describe_kept,
+    describe_topic,
+)
 from riverlog.protocol import messages
 from riverlog.protocol.error_codes import ErrorCode
 
@@ -71,7 +79,8 @@ def entries_of(
             return describe_cluster(image.overrides_of(ALL_BROKERS))
         if name != str(node_id):
             return Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {node_id}, not {name!r}")
-        return describe_broker(config)
+        own = image.overrides_of(Resource(ResourceType.BROKER, name))
+        return [*describe_broker(config), *describe_kept(own, Source.DYNAMIC_BROKER)]
     if kind == ResourceType.GROUP:
         if not name:
             return Refusal(ErrorCode.INVALID_REQUEST, "a group has a name")

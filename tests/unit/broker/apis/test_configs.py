@@ -274,6 +274,21 @@ def test_both_kinds_of_broker_settings_come_back_after_a_restart(tmp_path: Path)
         assert (settings.retention_ms, settings.retention_bytes) == (6000, 7000)
 
 
+@pytest.mark.parametrize(("name", "source"), [("1", 2), ("", 3)])
+def test_a_number_that_means_nothing_here_is_kept_and_told_with_a_warning(
+    tmp_path: Path, name: str, source: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(AskedBroker(tmp_path)) as asked:
+        assert edit(asked, BROKER, name, ("num.io.threads", SET, "5")).error_code == ErrorCode.NONE
+        assert "num.io.threads was set to 5. Kept, without effect" in caplog.text
+
+    with closing(AskedBroker(tmp_path)) as asked:
+        [told] = describe(asked, BROKER, name, "num.io.threads").configs
+        assert (told.value, told.config_source, told.read_only) == ("5", source, False)
+        assert edit(asked, BROKER, name, ("num.io.threads", DELETE, None)).error_code == ErrorCode.NONE
+        assert describe(asked, BROKER, name, "num.io.threads").configs == []
+
+
 def test_replacing_drops_what_is_not_named(asked: AskedBroker) -> None:
     asked.topic("a", retention_ms="5", flush_ms="6")
 
