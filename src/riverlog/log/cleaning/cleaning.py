@@ -57,6 +57,9 @@ logger = logging.getLogger("riverlog.log.cleaning")
 
 OPEN_FILES_MAX = 8
 
+NOTES_MAX = 16_384
+"""Pieces of which is remembered that they need not be read again: a few megabytes; others are read twice."""
+
 
 class PieceNote(NamedTuple):
     """A piece that the map has seen, without transactions."""
@@ -168,8 +171,10 @@ class Cleaning:
     def _note(self, segment: Segment, piece: Piece) -> None:
         """Remember a piece that need not be read again if nothing in it is any key's latest."""
         first, last = piece.batches[0].header, piece.batches[-1]
-        if first.base_offset >= self._job.first_dirty and not any(
-            header.is_transactional for _, header in piece.batches
+        if (
+            len(self._notes) < NOTES_MAX
+            and first.base_offset >= self._job.first_dirty
+            and not any(header.is_transactional for _, header in piece.batches)
         ):
             self._notes[segment.base_offset, piece.position] = PieceNote(
                 piece.position + last.start + last.header.size, first.base_offset, last.header.next_offset
