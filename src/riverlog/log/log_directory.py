@@ -156,15 +156,15 @@ class LogDirectory:
         """Replace the checkpoint files that have changed; in any thread. Raises StorageError."""
         with self._write_lock:
             written = self._written
+            cleaned = written.cleaned_offsets if written is not None else self.cleaned_offsets
+            if cleaned != checkpoints.cleaned_offsets:
+                write_offsets(self._disk, self._in(names.CLEANED_OFFSETS), checkpoints.cleaned_offsets)
             if written is None or written.recovery_points != checkpoints.recovery_points:
                 write_offsets(self._disk, self._in(names.RECOVERY_POINTS), checkpoints.recovery_points)
             if written is None or written.log_start_offsets != checkpoints.log_start_offsets:
                 write_offsets(self._disk, self._in(names.LOG_START_OFFSETS), checkpoints.log_start_offsets)
             if written is None or written.high_watermarks != checkpoints.high_watermarks:
                 write_offsets(self._disk, self._in(names.HIGH_WATERMARKS), checkpoints.high_watermarks)
-            cleaned = written.cleaned_offsets if written is not None else self.cleaned_offsets
-            if cleaned != checkpoints.cleaned_offsets:
-                write_offsets(self._disk, self._in(names.CLEANED_OFFSETS), checkpoints.cleaned_offsets)
             self._written = checkpoints
 
     def write_marker(self, broker_epoch: int = -1) -> None:
