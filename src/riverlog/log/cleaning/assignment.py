@@ -63,7 +63,7 @@ class Assignment:
     def job(self, settings: CleanerSettings, now_ms: int) -> Job:
         """Describe it for whoever does it. Raises StorageError."""
         log, topic = self.log, self.log.settings
-        threads = settings.log_cleaner_threads
+        threads = max(settings.log_cleaner_threads, 1)
         return Job(
             directory=log.path,
             segments=tuple((base_offset, size) for base_offset, (_, size) in self._segments.items()),
@@ -108,7 +108,7 @@ class Assignment:
     def is_current(self) -> bool:
         """Whether it still makes sense to go on."""
         log = self.log
-        return not log.is_closed and log.is_offline is None and log.truncation_count == self._truncation_count
+        return not log.is_closed and is_compacted(log) and log.truncation_count == self._truncation_count
 
     def finish(self, outcome: Outcome) -> None:
         """Take in that all replacements are in place, and their names on the disk (`sync_names`).

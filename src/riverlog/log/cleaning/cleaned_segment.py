@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from riverlog.errors import StorageError
 from riverlog.log import names
+from riverlog.log.disk import READ
 from riverlog.log.segment import Segment
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class CleanedSegment:
         segment = self._segment
         segment.seal()
         for path in (segment.log_path, *segment.index_paths()):
-            descriptor = self._disk.open(path, 0)
+            descriptor = self._disk.open(path, READ)
             try:
                 self._disk.fdatasync(descriptor)
             finally:

@@ -138,8 +138,9 @@ class Cleaner:
         if settings == self._settings:
             return
         self._settings = settings
+        threads = max(settings.log_cleaner_threads, 1)
         for helper in self._helpers.values():
-            helper.change_rate(settings.log_cleaner_io_max_bytes_per_second / settings.log_cleaner_threads)
+            helper.change_rate(settings.log_cleaner_io_max_bytes_per_second / threads)
         if self._workers:
             self._employ()
         # Whoever rests looks again: the rest may be shorter now, or over for good.

@@ -94,6 +94,8 @@ class Cleaning:
         self._seen_end = job.first_dirty
         self._filter: RecordFilter
         self._last_offsets: Places = np.zeros(0, np.int64)
+        # Segments of which every CRC was right when the map was built.
+        self._checked: set[int] = set()
         # By segment and position: what the second pass may leave out.
         self._notes: dict[tuple[int, int], PieceNote] = {}
         self._last_batches = {each.producer_id: each for each in job.last_batches}
@@ -149,6 +151,7 @@ class Cleaning:
                 if not self._map_piece(piece, transactions, first_dirty):
                     return
                 self._note(segment, piece)
+            self._checked.add(segment.base_offset)
             self._seen_end = max(self._seen_end, end)
 
     def _map_piece(self, piece: Piece, transactions: CleanedTransactions, first_dirty: int) -> bool:
@@ -254,9 +257,8 @@ class Cleaning:
         )
         try:
             for part in parts:
-                # What lies in the dirty part was checked when the map was built.
-                is_checked = part.base_offset >= job.first_dirty
-                for piece in self._pieces(part, check_crc=not is_checked, skip_to=partial(self._skip, part)):
+                check_crc = part.base_offset not in self._checked
+                for piece in self._pieces(part, check_crc=check_crc, skip_to=partial(self._skip, part)):
                     self._copy_piece(piece, transactions, cleaned)
             self._count_written(cleaned.finish(self._disk.modified_ms(parts[-1].log_path)))
             self._disk.sync_directory(job.directory)

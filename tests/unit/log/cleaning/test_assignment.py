@@ -84,7 +84,11 @@ def by_failing(log: PartitionLog) -> None:
     log.fail(StorageError("the disk is gone"))
 
 
-@pytest.mark.parametrize("change", [by_retention, by_truncation, by_closing, by_failing])
+def by_policy(log: PartitionLog) -> None:
+    log.settings = TopicSettings(segment_bytes=1 << 20)
+
+
+@pytest.mark.parametrize("change", [by_retention, by_truncation, by_closing, by_failing, by_policy])
 def test_what_changed_meanwhile_stays_as_it_is(
     log: PartitionLog, change: Callable[[PartitionLog], None]
 ) -> None:

@@ -439,3 +439,19 @@ def test_what_belongs_to_transactions_is_read_twice_whatever_stays(tmp_path: Pat
 
     assert outcome.read_bytes == 2 * size
     assert [(each.base_offset, each.record_count) for each in headers(log)] == [(9, 0), (10, 1), (11, 1)]
+
+
+def test_damaged_data_behind_what_the_map_has_seen_is_not_copied(tmp_path: Path) -> None:
+    log = new_log(tmp_path, **COMPACT)
+    for number in range(40):
+        put(log, (b"k%d" % number, bytes(400)))
+    roll(log)
+    path = Path(log.segments[0].log_path)
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+
+    with pytest.raises(CorruptBatch):
+        clean(log, log_cleaner_dedupe_buffer_size=400, log_cleaner_io_buffer_size=4096)
+
+    assert path.read_bytes() == data
