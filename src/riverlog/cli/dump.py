@@ -142,6 +142,7 @@ def _batch(header: BatchHeader, position: int) -> dict[str, Any]:
         "last_sequence": header.last_sequence,
         "is_transactional": header.is_transactional,
         "is_control": header.is_control,
+        "delete_horizon": header.base_timestamp if header.has_delete_horizon else None,
         "crc": header.crc,
     }
 
@@ -339,6 +340,7 @@ _BY_NAME: dict[str, Decoder] = {
     names.RECOVERY_POINTS: _offset_checkpoint,
     names.LOG_START_OFFSETS: _offset_checkpoint,
     names.HIGH_WATERMARKS: _offset_checkpoint,
+    names.CLEANED_OFFSETS: _offset_checkpoint,
     names.META_PROPERTIES: _meta_properties,
     names.PARTITION_METADATA: _partition_metadata,
 }

@@ -16,6 +16,7 @@ from riverlog.protocol.batches import read_header
 from riverlog.protocol.compression import Compression
 from riverlog.protocol.control_records import TransactionMarker, build_marker_batch
 from riverlog.protocol.records import Record, build_batch
+from riverlog.protocol.rewriting import with_delete_horizon, without_records
 from riverlog.types import TopicPartition
 
 SEGMENT = "00000000000000000100"
@@ -84,6 +85,22 @@ def test_a_marker_says_how_its_transaction_ended(tmp_path: Path) -> None:
 
     [control] = fields(path, "control", is_deep=True)
     assert (control["marker"], control["coordinator_epoch"]) == ("abort", 5)
+
+
+def test_what_compaction_left_is_shown(tmp_path: Path) -> None:
+    original = read_header(batch(100, [b"a", b"b"]))
+    tombstone = with_delete_horizon(original, [(5, b"\x00\x02a\x01\x00")], 7000, 5)
+
+    path = write(tmp_path, ".log", tombstone + without_records(original._replace(base_offset=102)))
+
+    marked, empty = fields(path, "batch")
+    assert (marked["delete_horizon"], marked["records"], marked["last_offset"]) == (7000, 1, 101)
+    assert (empty["delete_horizon"], empty["records"], empty["last_offset"]) == (None, 0, 103)
+    [record] = fields(path, "record", is_deep=True)
+    assert (record["offset"], record["timestamp"], record["key"], record["value"]) == (100, 5, b"a", None)
+    checkpoint = tmp_path / "cleaner-offset-checkpoint"
+    checkpoint.write_bytes(encode_offsets({TopicPartition("orders", 1): 99}))
+    assert fields(str(checkpoint), "checkpoint") == [{"topic": "orders", "partition": 1, "offset": 99}]
 
 
 def test_a_torn_tail_is_located_and_what_is_before_it_counted(tmp_path: Path) -> None:
