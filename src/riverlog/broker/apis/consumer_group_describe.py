@@ -43,7 +43,9 @@ def _describe(
         is_absent = broker.groups.describe(group_id) is None
         return messages.ConsumerGroupDescribeResponseDescribedGroup(
             error_code=ErrorCode.GROUP_ID_NOT_FOUND,
-            error_message=f"group {group_id} {'is not there' if is_absent else 'is of the classic protocol'}",
+            error_message=(
+                f"there is no group {group_id!r}" if is_absent else f"{group_id!r} is of the classic protocol"
+            ),
             group_id=group_id,
         )
     if isinstance(described, int):

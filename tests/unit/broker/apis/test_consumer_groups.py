@@ -56,8 +56,8 @@ def test_groups_are_described_once_each_in_the_order_asked_for(asked: AskedBroke
     absent, there, classic, unnamed = describe(asked, "nobody", "g", "simple", "g", "")
 
     assert (there.group_id, there.group_state, len(there.members)) == ("g", "Stable", 1)
-    assert (absent.error_code, absent.error_message) == (69, "group nobody is not there")
-    assert (classic.error_code, classic.error_message) == (69, "group simple is of the classic protocol")
+    assert (absent.error_code, absent.error_message) == (69, "there is no group 'nobody'")
+    assert (classic.error_code, classic.error_message) == (69, "'simple' is of the classic protocol")
     assert unnamed.error_code == ErrorCode.INVALID_GROUP_ID
 
 
