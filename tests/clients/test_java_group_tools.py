@@ -229,16 +229,21 @@ def test_settings_that_cannot_be_are_refused_with_what_can(kafka_tool: Tool, fil
     assert "The topic 'nowhere' doesn't exist" in nowhere
 
 
-def test_a_group_s_settings_are_those_of_all_groups(kafka_tool: Tool, empty_group: str) -> None:
+def test_a_group_has_the_settings_of_all_groups_and_may_have_its_own(
+    kafka_tool: Tool, empty_group: str
+) -> None:
     of_group = ("kafka-configs", "--entity-type", "groups", "--entity-name", empty_group)
 
     described = kafka_tool(*of_group, "--describe", "--all")
+    kafka_tool(*of_group, "--alter", "--add-config", "consumer.session.timeout.ms=50000")
+    its_own = kafka_tool(*of_group, "--describe")
     refused = kafka_tool(
-        *of_group, "--alter", "--add-config", "consumer.session.timeout.ms=50000", expected_code=1
+        *of_group, "--alter", "--add-config", "consumer.session.timeout.ms=5", expected_code=1
     )
 
     assert "consumer.session.timeout.ms=45000 sensitive=false synonyms={DEFAULT_CONFIG:group.con" in described
-    assert "a single group has no settings of its own" in refused
+    assert "consumer.session.timeout.ms=50000 sensitive=false synonyms={DYNAMIC_GROUP_CONFIG:con" in its_own
+    assert "group.consumer.min.session.timeout.ms, which is 45000" in refused
 
 
 def test_the_cluster_tells_who_and_what_it_is(
