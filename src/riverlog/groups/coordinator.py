@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from riverlog.types import TopicPartition
 
 
+MATCHINGS_OF_A_GROUP_MAX = 2
+"""How often a group's regular expressions may wait to be tried: once under way, and once after that."""
+
+
 class GroupCoordinator(ShardHost[GroupMachine]):
     """All groups whose partition of the offsets topic is here."""
 
@@ -283,27 +287,37 @@ class GroupCoordinator(ShardHost[GroupMachine]):
     def _match(self, shard: Shard[GroupMachine], outcome: Outcome) -> None:
         """Have a group's expressions tried, for a short while in each turn of the loop."""
         waiting = (shard, outcome.matching_of or "")
-        if waiting not in self._matching:
+        # Once more than it is waiting for: what is under way may not know the newest topics.
+        if self._matching.count(waiting) < MATCHINGS_OF_A_GROUP_MAX:
             self._matching.append(waiting)
             if len(self._matching) == 1:
                 self._loop.call_soon(self._match_slice, None)
 
     def _match_slice(self, steps: Iterator[dict[str, frozenset[str]] | None] | None) -> None:
         shard, group_id = self._matching[0]
-        if self._is_serving(shard):
+        try:
             steps = steps or shard.machine.heartbeats.match_in_steps(group_id)
-            slice_ends = time.perf_counter() + LOADING_SLICE_SECONDS
-            for found in steps:
-                if found is not None:
-                    self._carry_out(
-                        shard, shard.machine.heartbeats.note_matches(group_id, found, self._now())
-                    )
-                elif time.perf_counter() > slice_ends:
-                    self._loop.call_soon(self._match_slice, steps)
-                    return
+            if self._is_serving(shard) and not self._match_for_a_while(shard, group_id, steps):
+                self._loop.call_soon(self._match_slice, steps)
+                return
+        except Exception:
+            # The edge of one group's expressions: the others' have nothing to do with it.
+            self._logger.exception("the regular expressions of group %r cannot be tried", group_id)
         self._matching.popleft()
         if self._matching:
             self._loop.call_soon(self._match_slice, None)
+
+    def _match_for_a_while(
+        self, shard: Shard[GroupMachine], group_id: str, steps: Iterator[dict[str, frozenset[str]] | None]
+    ) -> bool:
+        """Take steps until they have taken long enough; say whether there are no more."""
+        slice_ends = time.perf_counter() + LOADING_SLICE_SECONDS
+        for found in steps:
+            if found is not None:
+                self._carry_out(shard, shard.machine.heartbeats.note_matches(group_id, found, self._now()))
+            elif time.perf_counter() > slice_ends:
+                return False
+        return True
 
     # What is there, for those who watch
 

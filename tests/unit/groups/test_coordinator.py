@@ -634,6 +634,27 @@ def test_what_takes_long_to_match_is_matched_between_other_turns(loop: HandLoop)
     assert len(future.result().assignment.topic_partitions) == 1 + 10 + 100 + 1000
 
 
+def test_topics_that_come_while_others_are_matched_are_matched_as_well(loop: HandLoop) -> None:
+    broker = Broker(loop)
+    topics = FakeTopics(**{f"orders-{number}": 1 for number in range(3000)})
+    follow(broker, topics)
+    joined = beat(broker, subscribed_topic_names=[], subscribed_topic_regex="new.*|x{900}")
+    broker.settle()
+    epoch = joined.result().member_epoch
+    topics.create("new", 1)
+    follow(broker, topics, "new")
+    beat(broker, epoch)
+    for _ in range(400):
+        loop.turn()
+    broker.settle()
+    loop.advance(1000)
+
+    future = beat(broker, epoch)
+    broker.settle()
+
+    assert len(future.result().assignment.topic_partitions) == 1
+
+
 def test_a_coordinator_that_is_stopped_serves_no_such_member(loop: HandLoop) -> None:
     broker = Broker(loop)
     broker.groups.stop()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from riverlog.groups.surroundings import Surroundings
     from riverlog.shards import Moment
 
-MATCHING_AT_ONCE_MAX = 2_000_000
+MATCHING_AT_ONCE_MAX = 500_000
 """What trying expressions may cost within a decision, see `patterns`; what costs more is tried in steps."""
 MATCHING_VERSION = 0
 """Kafka numbers the moments of its cluster here. To it ours lie before all others, so it tries again."""
