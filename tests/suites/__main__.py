@@ -11,13 +11,15 @@ from pathlib import Path
 
 from tests.live_broker import LiveBroker
 
-from .go import FranzGo
+from .go import FranzGo, KafkaGo, Sarama
 from .kafka_python import KafkaPythonSuite
+from .librdkafka import Librdkafka
 from .rust import Rskafka, RustRdkafka
 from .suite import FAILED, PASSED, SKIPPED, Outcomes, Suite
 
 SUITES: dict[str, type[Suite]] = {
-    suite.name: suite for suite in (KafkaPythonSuite, Rskafka, RustRdkafka, FranzGo)
+    suite.name: suite
+    for suite in (KafkaPythonSuite, Rskafka, RustRdkafka, FranzGo, KafkaGo, Sarama, Librdkafka)
 }
 
 

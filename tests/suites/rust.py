@@ -23,13 +23,25 @@ edition = "2021"
 """
 
 
+def fetched_crate(name: str, version: str, *, home: Path, log: Path) -> Path:
+    """Have cargo bring a crate, and say where it keeps the source."""
+    getting = home / f"get-{name}"
+    (getting / "src").mkdir(parents=True, exist_ok=True)
+    (getting / "src" / "lib.rs").touch()
+    (getting / "Cargo.toml").write_text(EMPTY_CRATE.format(name=name, version=version))
+    must(["cargo", "fetch", "-q"], cwd=getting, log=log)
+    cargo_home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    (fetched,) = cargo_home.glob(f"registry/src/*/{name}-{version}")
+    return fetched
+
+
 class Crate(Suite):
     """The integration tests of a crate."""
 
     version: ClassVar[str]
     tests: ClassVar[tuple[str, ...]]
 
-    builder = "cargo"
+    builders = ("cargo",)
     home = CACHE / "rust"
 
     @property
@@ -45,14 +57,8 @@ class Crate(Suite):
 
     def fetch(self) -> None:
         if not self.source.exists():
-            getting = self.home / f"get-{self.name}"
-            (getting / "src").mkdir(parents=True, exist_ok=True)
-            (getting / "src" / "lib.rs").touch()
-            (getting / "Cargo.toml").write_text(EMPTY_CRATE.format(name=self.name, version=self.version))
-            must(["cargo", "fetch", "-q"], cwd=getting, log=self.log)
-            cargo_home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
-            (fetched,) = cargo_home.glob(f"registry/src/*/{self.name}-{self.version}")
-            shutil.copytree(fetched, self.source)
+            crate = fetched_crate(self.name, self.version, home=self.home, log=self.log)
+            shutil.copytree(crate, self.source)
             (self.source / "rust-toolchain.toml").unlink(missing_ok=True)
             self.mend()
         must(["cargo", "test", "-j1", "--no-run", "--tests"], cwd=self.source, log=self.log)

@@ -34,8 +34,8 @@ class Suite(abc.ABC):
     """What the suite expects of the broker."""
     port: ClassVar[int] = 0
     """The port the suite expects it on; 0 is any."""
-    builder: ClassVar[str | None] = None
-    """The program that builds it, where that is not Python."""
+    builders: ClassVar[tuple[str, ...]] = ()
+    """The programs that build it, apart from Python."""
 
     @abc.abstractmethod
     def fetch(self) -> None:

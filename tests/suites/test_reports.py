@@ -8,6 +8,7 @@ import pytest
 
 from .go import go_outcomes
 from .kafka_python import junit_outcomes
+from .librdkafka import librdkafka_outcomes
 from .rust import Rskafka
 from .suite import FAILED, PASSED, SKIPPED, cargo_outcomes
 
@@ -33,6 +34,12 @@ GO = """=== RUN   TestGroup
     --- FAIL: TestGroup/newer (0.50s)
 --- SKIP: TestShare (0.00s)
 FAIL
+"""
+
+LIBRDKAFKA = """[main] \x1b[36m[0001_multiobj / 0.1s] Test 0001_multiobj PASSED
+|\x1b[32m 0001_multiobj                            |     PASSED |   0.101s \x1b[0m|
+|\x1b[31m 0052_msg_timestamps                      |     FAILED | 210.372s \x1b[0m|\x1b[31m a reason\x1b[0m
+|\x1b[33m 0000_unittests                           |    SKIPPED |   0.000s \x1b[0m| Filtered
 """
 
 JUNIT = """<testsuites><testsuite>
@@ -73,6 +80,16 @@ def test_go_s_parts_of_a_test_count_as_tests() -> None:
         "TestGroup/classic": PASSED,
         "TestGroup/newer": FAILED,
         "TestShare": SKIPPED,
+    }
+
+
+def test_librdkafka_s_table_is_read_in_whatever_colour() -> None:
+    outcomes = librdkafka_outcomes(LIBRDKAFKA)
+
+    assert outcomes == {
+        "0001_multiobj": PASSED,
+        "0052_msg_timestamps": FAILED,
+        "0000_unittests": SKIPPED,
     }
 
 
