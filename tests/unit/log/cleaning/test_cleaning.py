@@ -455,3 +455,30 @@ def test_damaged_data_behind_what_the_map_has_seen_is_not_copied(tmp_path: Path)
         clean(log, log_cleaner_dedupe_buffer_size=400, log_cleaner_io_buffer_size=4096)
 
     assert path.read_bytes() == data
+
+
+def test_a_compacted_log_that_deletes_as_well_obeys_both(tmp_path: Path) -> None:
+    both = {**COMPACT, "cleanup_policy": frozenset({"compact", "delete"}), "retention_ms": 3 * DAY}
+    log = new_log(tmp_path, **both)
+    for age in (2, 1, 0):
+        time_ms = NOW - age * DAY
+        append(log, build_batch([Record(0, time_ms, b"k%d" % age, b"1"), Record(0, time_ms, b"k", b"1")]))
+        roll(log)
+    log.settings = new_log(tmp_path / "other", **{**both, "segment_bytes": 100}).settings
+    clean(log)
+    assert offsets(log) == [0, 2, 4, 5]
+
+    # By now the oldest is too old, and retention does not care who is whose latest value.
+    assert log.apply_retention(NOW + DAY + 1) == 1
+    assert (log.log_start_offset, offsets(log)) == (2, [2, 4, 5])
+    put(log, (b"k", b"2"))
+    roll(log)
+    clean(log)
+    assert offsets(log) == [2, 4, 6]
+
+    # A log whose start has passed what was clean is dirty from its start on.
+    log.apply_retention(NOW + 9 * DAY)
+    put(log, (b"k", b"3"), (b"k", b"4"))
+    roll(log)
+    clean(log)
+    assert (log.log_start_offset, offsets(log)) == (7, [8])
