@@ -237,8 +237,8 @@ def test_a_partition_with_damaged_data_is_named_and_the_others_are_cleaned(data:
         seen = metrics(broker)
         assert seen.value("riverlog_compaction_failures_total") == 1
         assert seen.value("riverlog_compaction_cleaned_logs_total") >= 1
-        assert seen.value("riverlog_compaction_read_bytes_total") > 2_000_000
-        assert 0 < seen.value("riverlog_compaction_written_bytes_total") < 1_500_000
+        assert seen.value("riverlog_compaction_read_bytes_total") > 1_000_000
+        assert 0 < seen.value("riverlog_compaction_written_bytes_total") < 500_000
         assert abs(seen.value("riverlog_compaction_last_cleaned_timestamp_seconds") - time.time()) < 60
     assert segment.read_bytes() == content
 

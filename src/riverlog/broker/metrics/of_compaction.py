@@ -52,7 +52,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         Family(
             "riverlog_compaction_read_bytes_total",
             Kind.COUNTER,
-            "Bytes read by cleanings: what is dirty is read twice.",
+            "Bytes read by cleanings: what is dirty, up to twice.",
         ),
         lambda scrape: [("", _figures(scrape).read_bytes)],
     ),
