@@ -38,6 +38,7 @@ from riverlog.log.cleaning.transactions import CleanedTransactions
 from riverlog.log.disk import as_storage_error
 from riverlog.log.open_files import OpenFiles
 from riverlog.log.segment import Segment
+from riverlog.protocol.batches import CONTROL_BIT, TRANSACTIONAL_BIT
 from riverlog.protocol.control_records import TransactionMarker, read_marker
 from riverlog.protocol.records import read_records
 from riverlog.protocol.rewriting import without_records
@@ -157,11 +158,13 @@ class Cleaning:
     def _map_piece(self, piece: Piece, transactions: CleanedTransactions, first_dirty: int) -> bool:
         """Put a piece's keys into the map; say whether there was room for all."""
         chosen = []
+        # In the order of offsets: behind the first dirty one no batch needs to be asked.
+        is_dirty = piece.batches[0].header.base_offset >= first_dirty
         for batch in piece.batches:
             header = batch.header
-            if header.last_offset < first_dirty:
+            if not is_dirty and header.last_offset < first_dirty:
                 continue
-            if header.is_control:
+            if header.attributes & CONTROL_BIT:
                 transactions.has_no_trace(header, self._marker_of(piece, batch))
             elif not transactions.is_aborted(header) and header.record_count:
                 chosen.append(batch)
@@ -177,7 +180,7 @@ class Cleaning:
         if (
             len(self._notes) < NOTES_MAX
             and first.base_offset >= self._job.first_dirty
-            and not any(header.is_transactional for _, header in piece.batches)
+            and not any(header.attributes & TRANSACTIONAL_BIT for _, header in piece.batches)
         ):
             self._notes[segment.base_offset, piece.position] = PieceNote(
                 piece.position + last.start + last.header.size, first.base_offset, last.header.next_offset

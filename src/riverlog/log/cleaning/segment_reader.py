@@ -10,6 +10,7 @@ needed; records that come out of compression are looked at in runs of about the 
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from riverlog.errors import CorruptBatch, RemoteProtocolError
@@ -101,7 +102,7 @@ class SegmentReader:
                 if not walk.batches:
                     buffer = bytearray(needed + PADDING_BYTES)
                     continue
-            yield Piece(buffer, position, [Batch(*each) for each in walk.batches])
+            yield Piece(buffer, position, list(starmap(Batch, walk.batches)))
             position += walk.end
             if len(buffer) > len(self._buffer):
                 buffer = self._buffer

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from riverlog.protocol.batches import TRANSACTIONAL_BIT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -54,9 +56,9 @@ class CleanedTransactions:
 
     def is_aborted(self, header: BatchHeader) -> bool:
         """Take in a batch of data; say whether it belongs to an aborted transaction."""
-        self._reach(header.last_offset)
-        if not header.is_transactional:
+        if not header.attributes & TRANSACTIONAL_BIT:
             return False
+        self._reach(header.last_offset)
         aborted = self._aborted.get(header.producer_id)
         if aborted is None:
             self._committed.add(header.producer_id)
