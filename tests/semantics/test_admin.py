@@ -38,8 +38,9 @@ NewTopic = Callable[..., Topic]
 TopicName = Callable[[], str]
 
 NO_ID = bytes(16)
-OF_TOPIC, OF_BROKER, STATIC, DEFAULT = 1, 2, 4, 5
+OF_TOPIC, OF_BROKER, STATIC, DEFAULT, OF_CLIENT = 1, 2, 4, 5, 7
 """Where a value comes from; 3, what was altered for all brokers, has no part here."""
+CLIENT_METRICS, LIST_CONFIG_RESOURCES = 16, 74
 BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = range(1, 10)
 ILLEGAL_NAMES = ["", ".", "..", "a b", "a/b", "a:b", "ä", "a\0b", "a" * 250]
 PARTITION_COUNT_DEFAULT = 3
@@ -463,6 +464,48 @@ def test_a_brokers_thread_counts_and_intervals_can_be_altered(client: RawClient)
     eventually(lambda: is_told("58000"), f"{setting} is told")
     assert alter_broker(DELETE, None) == ErrorCode.NONE
     eventually(lambda: not is_told("58000"), f"{setting} is gone")
+
+
+def test_a_subscription_to_clients_metrics_is_altered_described_and_listed(
+    client: RawClient, topic_name: TopicName
+) -> None:
+    """Row 77."""
+    name = topic_name()
+
+    def alter_subscription(*edits: tuple[int, str, str | None], name: str = name) -> int:
+        configs = [
+            messages.IncrementalAlterConfigsRequestAlterableConfig(
+                name=key, config_operation=operation, value=value
+            )
+            for operation, key, value in edits
+        ]
+        resource = messages.IncrementalAlterConfigsRequestAlterConfigsResource(
+            resource_type=CLIENT_METRICS, resource_name=name, configs=configs
+        )
+        request = messages.IncrementalAlterConfigsRequest(resources=[resource])
+        (reply,) = client.call(INCREMENTAL_ALTER_CONFIGS, 1, request).responses
+        return int(reply.error_code)
+
+    def told() -> dict[str, tuple[str, int]]:
+        settings = settings_of(client, CLIENT_METRICS, name)
+        return {key: (each.value, each.config_source) for key, each in settings.items()}
+
+    def is_listed() -> bool:
+        request = messages.ListConfigResourcesRequest(resource_types=[CLIENT_METRICS])
+        listed = client.call(LIST_CONFIG_RESOURCES, 1, request).config_resources
+        return name in [each.resource_name for each in listed]
+
+    defaults = {"interval.ms": ("300000", DEFAULT), "match": ("", DEFAULT), "metrics": ("", DEFAULT)}
+    assert told() == defaults
+    assert alter_subscription((SET, "interval.ms", "1000"), (SET, "match", "client_id=a.*")) == ErrorCode.NONE
+    altered = defaults | {"interval.ms": ("1000", OF_CLIENT), "match": ("client_id=a.*", OF_CLIENT)}
+    eventually(lambda: told() == altered, f"{name} is altered")
+    assert is_listed()
+    assert alter_subscription((SET, "interval.ms", "99")) == ErrorCode.INVALID_REQUEST
+    assert alter_subscription((SET, "nope", "1")) == ErrorCode.INVALID_REQUEST
+    assert alter_subscription((SET, "interval.ms", "1000"), name="") == ErrorCode.INVALID_REQUEST
+    assert alter_subscription((DELETE, "interval.ms", None), (DELETE, "match", None)) == ErrorCode.NONE
+    eventually(lambda: told() == defaults and not is_listed(), f"{name} is gone")
 
 
 @pytest.mark.parametrize("version", [1, 4, 8, 13])

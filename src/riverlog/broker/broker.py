@@ -294,6 +294,9 @@ class Broker:
                 for each in self.partitions.of(resource.name):
                     if each is not None:
                         each.settings = settings
+            elif resource.type == ResourceType.CLIENT_METRICS:
+                what = "the subscription %r is kept, but no client is asked for metrics yet"
+                logger.warning(what, resource.name)
 
     def _tell_groups(self, delta: Delta) -> None:
         created, updated, deleted = (

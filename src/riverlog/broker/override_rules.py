@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from riverlog.cluster import OverrideRules, Resource, ResourceType
-from riverlog.config import Source, alter_broker, alter_group, alter_topic
+from riverlog.config import Source, alter_broker, alter_client_metrics, alter_group, alter_topic
 from riverlog.errors import RequestRefused
 from riverlog.protocol.error_codes import ErrorCode
 
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 
 _WHY_NOT = {
-    ResourceType.CLIENT_METRICS: "this broker does not collect metrics of clients",
     ResourceType.BROKER_LOGGER: "loggers keep the levels that the broker was started with",
 }
 
 
 class ConfigOverrideRules(OverrideRules):
-    """The rules of topics, groups and brokers, on top of what the broker is configured with at the moment."""
+    """The rules of all that has settings, on top of what the broker is configured with at the moment."""
 
     def __init__(self, current: Callable[[], BrokerConfig]) -> None:
         self._current = current
@@ -45,6 +44,8 @@ class ConfigOverrideRules(OverrideRules):
             )
         if resource.type is ResourceType.GROUP:
             return alter_group(config.settings.consumer_groups, overrides, edits)
+        if resource.type is ResourceType.CLIENT_METRICS:
+            return alter_client_metrics(overrides, edits)
         raise RequestRefused(ErrorCode.INVALID_REQUEST, _WHY_NOT[resource.type])
 
 

@@ -81,6 +81,8 @@ def _check_resource(image: MetadataImage, resource: Resource) -> None:
             raise RequestRefused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {resource.name!r}")
     elif resource.type == ResourceType.GROUP and not resource.name:
         raise RequestRefused(ErrorCode.INVALID_REQUEST, "settings for all groups are those of the broker")
+    elif resource.type == ResourceType.CLIENT_METRICS and not resource.name:
+        raise RequestRefused(ErrorCode.INVALID_REQUEST, "a subscription to clients' metrics has a name")
     elif resource.type == ResourceType.BROKER and resource.name:
         if not resource.name.isascii() or not resource.name.isdigit():
             raise RequestRefused(
@@ -101,8 +103,8 @@ def _decide(image: MetadataImage, resource: Resource, edits: Sequence[Edit], rul
     try:
         overrides = rules.alter(resource, former, edits)
     except ConfigError as error:
-        is_broker = resource.type is ResourceType.BROKER
-        code = ErrorCode.INVALID_REQUEST if is_broker else ErrorCode.INVALID_CONFIG
+        is_invalid_request = resource.type in (ResourceType.BROKER, ResourceType.CLIENT_METRICS)
+        code = ErrorCode.INVALID_REQUEST if is_invalid_request else ErrorCode.INVALID_CONFIG
         raise RequestRefused(code, str(error)) from error
     return Change(_operations(resource, former, overrides), overrides=(resource, overrides))
 

@@ -13,10 +13,12 @@ A `BrokerSettings` never changes: a live change makes another one. Only `loading
 read the one file it is told to.
 """
 
+from riverlog.config.client_metrics import alter_client_metrics
 from riverlog.config.describe import (
     ConfigEntry,
     Synonym,
     describe_broker,
+    describe_client_metrics,
     describe_cluster,
     describe_group,
     describe_kept,
@@ -74,10 +76,12 @@ __all__ = [
     "with_dynamic",
     "alter_broker",
     "alter_topic",
+    "alter_client_metrics",
     "alter_group",
     "Change",
     "Operation",
     "describe_broker",
+    "describe_client_metrics",
     "describe_cluster",
     "describe_topic",
     "describe_group",

@@ -12,6 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from riverlog.config.client_metrics import DEFAULTS as CLIENT_METRICS_DEFAULTS
+from riverlog.config.client_metrics import DOCUMENTATION as CLIENT_METRICS_DOCUMENTATION
+from riverlog.config.client_metrics import KINDS as CLIENT_METRICS_KINDS
 from riverlog.config.effective import BrokerConfig, Source
 from riverlog.config.group import GROUP_NAMES
 from riverlog.config.kinds import ConfigType
@@ -108,6 +111,29 @@ def describe_group(config: BrokerConfig, overrides: Mapping[str, str]) -> list[C
             text = name.kind.canonical(overrides[name.name])
             story = (Synonym(name.name, text, Source.GROUP, "the group"), *story)
         entries.append(_entry(row, name.name, name.kind.type, story, is_read_only=False))
+    return entries
+
+
+def describe_client_metrics(overrides: Mapping[str, str]) -> list[ConfigEntry]:
+    """List the settings of a subscription to clients' metrics with these overrides."""
+    entries = []
+    for name, kind in CLIENT_METRICS_KINDS.items():
+        default = Synonym(name, CLIENT_METRICS_DEFAULTS[name], Source.DEFAULT, DEFAULT_PLACE)
+        given = Synonym(name, overrides.get(name), Source.CLIENT_METRICS, "the subscription")
+        story = (given, default) if name in overrides else (default,)
+        entries.append(
+            ConfigEntry(
+                name=name,
+                value=story[0].value,
+                source=story[0].source,
+                is_read_only=False,
+                is_sensitive=False,
+                type=kind.type,
+                synonyms=story,
+                documentation=CLIENT_METRICS_DOCUMENTATION[name],
+                where=story[0].where,
+            )
+        )
     return entries
 
 

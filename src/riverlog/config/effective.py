@@ -31,6 +31,7 @@ class Source(IntEnum):
     DYNAMIC_CLUSTER = 3
     STATIC = 4
     DEFAULT = 5
+    CLIENT_METRICS = 7
     GROUP = 8
 
 

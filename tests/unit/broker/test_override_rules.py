@@ -60,10 +60,9 @@ def test_the_rules_follow_the_configuration_of_the_moment() -> None:
     assert set(altered["cleanup.policy"].split(",")) == {"compact", "delete"}
 
 
-@pytest.mark.parametrize("kind", [ResourceType.CLIENT_METRICS, ResourceType.BROKER_LOGGER])
-def test_other_resources_have_no_settings(kind: ResourceType) -> None:
+def test_loggers_have_no_settings() -> None:
     with pytest.raises(RequestRefused) as refused:
-        ConfigOverrideRules(lambda: DEFAULTS).alter(Resource(kind, "x"), {}, [])
+        ConfigOverrideRules(lambda: DEFAULTS).alter(Resource(ResourceType.BROKER_LOGGER, "1"), {}, [])
     assert refused.value.error_code is ErrorCode.INVALID_REQUEST
 
 

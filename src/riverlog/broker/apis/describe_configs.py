@@ -1,4 +1,4 @@
-"""DescribeConfigs (key 32), versions 1-4: settings of topics, brokers and groups, and where each came from.
+"""DescribeConfigs (key 32), versions 1-4: settings of all that has some, and where each came from.
 
 A topic has all settings of topics, a broker all of its own; the broker named "" has what was altered for
 all brokers. A group, whether it is there or not, has its own over those of all groups, which are the
@@ -17,6 +17,7 @@ from riverlog.config import (
     ConfigEntry,
     Source,
     describe_broker,
+    describe_client_metrics,
     describe_cluster,
     describe_group,
     describe_kept,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _WITHOUT_SETTINGS = {
     ResourceType.BROKER_LOGGER: "the levels of loggers cannot be seen or changed while the broker runs",
-    ResourceType.CLIENT_METRICS: "this broker does not collect metrics of clients",
 }
 
 
@@ -85,6 +85,10 @@ def entries_of(
         if not name:
             return Refusal(ErrorCode.INVALID_REQUEST, "a group has a name")
         return describe_group(config, image.overrides_of(Resource(ResourceType.GROUP, name)))
+    if kind == ResourceType.CLIENT_METRICS:
+        if not name:
+            return Refusal(ErrorCode.INVALID_REQUEST, "a subscription to clients' metrics has a name")
+        return describe_client_metrics(image.overrides_of(Resource(ResourceType.CLIENT_METRICS, name)))
     if kind in _WITHOUT_SETTINGS:
         return Refusal(ErrorCode.INVALID_REQUEST, _WITHOUT_SETTINGS[ResourceType(kind)])
     return Refusal(ErrorCode.INVALID_REQUEST, f"nothing that has settings is of type {kind}")

@@ -151,7 +151,7 @@ def test_a_group_may_have_settings_of_its_own(asked: AskedBroker) -> None:
         (BROKER, "2", ErrorCode.INVALID_REQUEST),
         (BROKER, "x", ErrorCode.INVALID_REQUEST),
         (LOGGER, "1", ErrorCode.INVALID_REQUEST),
-        (CLIENT_METRICS, "x", ErrorCode.INVALID_REQUEST),
+        (CLIENT_METRICS, "", ErrorCode.INVALID_REQUEST),
         (GROUP, "", ErrorCode.INVALID_REQUEST),
         (99, "x", ErrorCode.INVALID_REQUEST),
     ],
@@ -287,6 +287,18 @@ def test_a_number_that_means_nothing_here_is_kept_and_told_with_a_warning(
         assert (told.value, told.config_source, told.read_only) == ("5", source, False)
         assert edit(asked, BROKER, name, ("num.io.threads", DELETE, None)).error_code == ErrorCode.NONE
         assert describe(asked, BROKER, name, "num.io.threads").configs == []
+
+
+def test_a_subscription_to_clients_metrics_is_kept_and_told_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(AskedBroker(tmp_path)) as asked:
+        assert edit(asked, CLIENT_METRICS, "s", ("interval.ms", SET, "1000")).error_code == ErrorCode.NONE
+        assert "the subscription 's' is kept, but" in caplog.text
+
+    with closing(AskedBroker(tmp_path)) as asked:
+        assert value_of(asked, CLIENT_METRICS, "s", "interval.ms") == ("1000", 7)
+        assert value_of(asked, CLIENT_METRICS, "s", "match") == ("", 5)
 
 
 def test_replacing_drops_what_is_not_named(asked: AskedBroker) -> None:
