@@ -5,7 +5,9 @@
 - A file is `.properties` in Java's syntax, or TOML where its name ends in `.toml`: keys quoted
   ("log.retention.ms" = 60000), dotted, or in nested tables. Kafka's own `server.properties` is accepted.
 - Of the environment, RIVERLOG_LOG_RETENTION_MS stands for log.retention.ms. Variables that begin with
-  KAFKA_ are not read: they belong to a Kafka, or to its tools, on the same machine.
+  KAFKA_ are not read: they belong to a Kafka, or to its tools, on the same machine. One that begins with
+  RIVERLOG_ and resembles no setting belongs to somebody else too, and is named in a warning; one that
+  does resemble a setting is a slip, and refused.
 - Flags are NAME=VALUE texts (`--set`); `--port` and `--data` are short for `port` and `log.dirs`.
 
 Every problem is found before any is reported. What Kafka knows and riverlog does not honour ends up
@@ -20,7 +22,7 @@ from typing import Any, Final
 
 from riverlog.config.effective import BrokerConfig, Given, Layer, Source, effective_config
 from riverlog.config.known import ONLY_ACCEPTED, WITHOUT_EFFECT, why_without_effect
-from riverlog.config.problems import each_problem, raise_problems, unknown_setting
+from riverlog.config.problems import each_problem, raise_problems, resembling, unknown_setting
 from riverlog.config.properties import read_properties
 from riverlog.config.table import BROKER_NAMES, ENVIRONMENT_PREFIX, environment_name
 from riverlog.errors import ConfigError
@@ -44,10 +46,11 @@ def load_config(
     """
     environment = environment or {}
     problems: list[ConfigError] = []
+    foreign: list[str] = []
     file = file or environment.get(FILE_VARIABLE)
     given_by_source: list[Iterable[Given]] = [
         _from_file(file, problems) if file else (),
-        _from_environment(environment, problems),
+        _from_environment(environment, problems, foreign),
         _from_flags(flags, problems),
         _from_shortcuts(port, data),
     ]
@@ -60,7 +63,7 @@ def load_config(
         layers.append(layer)
     config: BrokerConfig | None = None
     try:
-        config = effective_config(layers, warnings=_warnings(ignored))
+        config = effective_config(layers, warnings=[*_warnings(ignored), *_warning_of(foreign)])
     except ConfigError as error:
         problems.extend(each_problem(error))
     raise_problems(problems)
@@ -139,15 +142,29 @@ def _toml_text(name: str, value: Any) -> str:
     raise ValueError(f"{name} must be a text, a number, a boolean or a list of texts")
 
 
-def _from_environment(environment: Mapping[str, str], problems: list[ConfigError]) -> Iterator[Given]:
+def _warning_of(foreign: Sequence[str]) -> list[str]:
+    """Name the variables that are not settings."""
+    return [f"not settings, and not read: {', '.join(foreign)}"] if foreign else []
+
+
+def _from_environment(
+    environment: Mapping[str, str], problems: list[ConfigError], foreign: list[str]
+) -> Iterator[Given]:
     names = {environment_name(name): name for name in (*WITHOUT_EFFECT, *ONLY_ACCEPTED, *BROKER_NAMES)}
     for variable, text in sorted(environment.items()):
         if variable.startswith(ENVIRONMENT_PREFIX) and variable != FILE_VARIABLE:
             where = f"environment variable {variable}"
             if variable in names:
                 yield Given(names[variable], text, Source.STATIC, where)
-            else:
+            elif resembling(variable.removeprefix(ENVIRONMENT_PREFIX), _without_prefix(names)):
                 problems.append(unknown_setting(variable, text, names, what="variable"))
+            else:
+                foreign.append(variable)
+
+
+def _without_prefix(variables: Iterable[str]) -> list[str]:
+    """Compare names by what tells them apart: all begin alike, so all resemble each other."""
+    return [variable.removeprefix(ENVIRONMENT_PREFIX) for variable in variables]
 
 
 def _from_flags(flags: Iterable[str], problems: list[ConfigError]) -> Iterator[Given]:

@@ -41,13 +41,18 @@ def raise_problems(problems: Sequence[ConfigError]) -> None:
         raise CombinedConfigError(problems)
 
 
+def resembling(name: str, known: Iterable[str]) -> str | None:
+    """Find the known name that somebody may have meant."""
+    from difflib import get_close_matches  # only paid for by a start that fails or warns
+
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.75)), None)
+
+
 def unknown_setting(
     name: str, value: object, known: Iterable[str], *, source: str = "", what: str = "setting"
 ) -> ConfigError:
     """Say that a name is not known, and which known one it resembles."""
-    from difflib import get_close_matches  # only paid for by a start that fails
-
-    close = get_close_matches(name, list(known), n=1, cutoff=0.75)
-    hint = f"; did you mean {close[0]}?" if close else ""
+    close = resembling(name, known)
+    hint = f"; did you mean {close}?" if close else ""
     shown = "(hidden)" if _SECRET.search(name) else value
     return ConfigError(name, shown, f"the name of a {what}{hint}", source=source)

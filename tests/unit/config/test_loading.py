@@ -170,6 +170,14 @@ def test_an_unknown_name_is_refused_with_the_one_that_was_meant(tmp_path: Path) 
     )
 
 
+@pytest.mark.parametrize("variable", ["RIVERLOG_CACHE", "RIVERLOG_LAB", "RIVERLOG_TEST_BOOTSTRAP"])
+def test_a_variable_that_resembles_no_setting_is_named_in_a_warning(variable: str) -> None:
+    config = load_config(environment={variable: "x", "RIVERLOG_NUM_PARTITIONS": "3"})
+
+    assert config.warnings == (f"not settings, and not read: {variable}",)
+    assert config.settings.admin.num_partitions == 3
+
+
 def test_an_unknown_variable_is_refused_with_the_one_that_was_meant() -> None:
     (problem,) = problems(environment={"RIVERLOG_NUM_PARTITION": "5"})
 
