@@ -287,6 +287,19 @@ def test_limits_of_clients_and_credentials_of_users_are_kept_and_told(
     assert "secret" not in credentials
 
 
+def test_subscriptions_to_the_metrics_of_clients_are_kept_and_told(
+    kafka_tool: Tool, topic_name: Callable[[], str]
+) -> None:
+    name = topic_name()
+
+    kafka_tool("kafka-client-metrics", "--alter", "--name", name, "--interval", "1000")
+    told = kafka_tool("kafka-client-metrics", "--describe", "--name", name)
+    kafka_tool("kafka-client-metrics", "--delete", "--name", name)
+
+    assert "interval.ms=1000" in told
+    assert name not in kafka_tool("kafka-client-metrics", "--list")
+
+
 LACKING = {
     "streams groups": (
         ("kafka-streams-groups", "--describe", "--group", "g"),
@@ -297,11 +310,6 @@ LACKING = {
         ("kafka-share-groups", "--describe", "--group", "g"),
         0,
         "The node does not support SHARE_GROUP_DESCRIBE",
-    ),
-    "metrics of clients": (
-        ("kafka-client-metrics", "--alter", "--name", "m", "--interval", "1000"),
-        1,
-        "this broker does not collect metrics of clients",
     ),
     "raising features": (
         ("kafka-features", "upgrade", "--feature", "group.version=7"),
