@@ -46,6 +46,8 @@ COMPACT = {
     "file_delete_delay_ms": "50",
 }
 VALUE_BYTES = 2000
+BATCHES_PER_ROUND = 100
+"""About eight megabytes. Without a bound there is more to clean in each round than in the one before."""
 
 
 def until(is_so: Callable[[], bool], what: str) -> None:
@@ -142,10 +144,12 @@ class Table:
         self.acknowledged_records = 0
 
     def write(self, bootstrap: str, is_over: threading.Event) -> None:
-        """Write random keys until told to stop, or the broker is gone."""
+        """Write random keys, some segments of them, until told to stop or the broker is gone."""
         try:
             with RawClient(bootstrap) as client:
-                while not is_over.is_set():
+                for _ in range(BATCHES_PER_ROUND):
+                    if is_over.is_set():
+                        break
                     self.number += 1
                     keys = {b"key-%d" % self.chance.randrange(200) for _ in range(40)}
                     self.sent.update(dict.fromkeys(keys, self.number))

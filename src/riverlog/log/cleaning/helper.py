@@ -115,8 +115,12 @@ def _tell_replacement(replacement: Replacement) -> None:
 
 
 def _tell(message: dict[str, object]) -> None:
-    sys.stdout.write(json.dumps(message, separators=(",", ":")) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(json.dumps(message, separators=(",", ":")) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The broker has gone, and we did not know yet.
+        os._exit(0)
 
 
 if __name__ == "__main__":
