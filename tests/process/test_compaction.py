@@ -172,22 +172,25 @@ class Table:
 def run_round(data: Path, chance: random.Random, table: Table) -> None:
     """Look at what the last round left, write, and kill the broker."""
     broker = LiveBroker(data, settings=SETTINGS)
-    with RawClient(broker.bootstrap) as client:
-        if TOPIC not in client.topics():
-            client.create_topic(TOPIC, **COMPACT)
-        table.check(read_all(client, TOPIC))
     is_over = threading.Event()
     writer = threading.Thread(target=table.write, args=(broker.bootstrap, is_over))
-    writer.start()
-    before = cleaned_offset(data)
-    # Some rounds end in the middle of the first cleaning, others later.
-    until(lambda: bool(helpers_of(broker.process.pid)), "there is work")
-    if chance.random() < 0.7:
-        until(lambda: cleaned_offset(data) > before, "a cleaning comes to its end")
-    is_over.wait(chance.random() * 0.2)
-    helpers = helpers_of(broker.process.pid)
-    broker.kill()
-    is_over.set()
+    helpers: list[int] = []
+    try:
+        with RawClient(broker.bootstrap) as client:
+            if TOPIC not in client.topics():
+                client.create_topic(TOPIC, **COMPACT)
+            table.check(read_all(client, TOPIC))
+        before = cleaned_offset(data)
+        writer.start()
+        # Some rounds end in the middle of the first cleaning, others later.
+        until(lambda: bool(helpers_of(broker.process.pid)), "there is work")
+        if chance.random() < 0.7:
+            until(lambda: cleaned_offset(data) > before, "a cleaning comes to its end")
+        is_over.wait(chance.random() * 0.2)
+        helpers = helpers_of(broker.process.pid)
+    finally:
+        broker.kill()
+        is_over.set()
     writer.join()
     until(lambda: not any(map(is_running, helpers)), "helpers end with their broker")
 
