@@ -19,16 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from riverlog.pipelines.java import JavaMissing
-    from riverlog.pipelines.spark_session import SparkMissing, session
+    from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
 
 __all__ = [
     "session",
+    "upgradable_state",
     "SparkMissing",
     "JavaMissing",
 ]
 
 _HOMES = {
     "session": "spark_session",
+    "upgradable_state": "spark_session",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",
 }

@@ -1,4 +1,4 @@
-"""A Spark session that suits streams: Java found, Python set, quiet, state that survives an upgrade.
+"""A Spark session that suits streams: Java found, Python set, quiet, state on disk.
 
     session()                                  this machine, all its cores
     session(master="spark://host:7077")        a cluster; the same job
@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOOPBACK = "127.0.0.1"
+JVM_FLAGS = "spark.driver.extraJavaOptions"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
 STATE = {
@@ -30,9 +32,8 @@ STATE = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    # State of our operators survives a column that is added; Spark's default encoding does not.
-    "spark.sql.streaming.stateStore.encodingFormat": "avro",
 }
+ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
 PLAIN = {
     # One meaning of a timestamp in text, wherever the driver stands.
     "spark.sql.session.timeZone": "UTC",
@@ -76,21 +77,45 @@ def session(
     if submitted:
         told = dict(SparkContext.getOrCreate().getConf().getAll())
         chosen = {setting: value for setting, value in chosen.items() if setting not in told}
-    for setting, value in (chosen | dict(settings or {})).items():
+    for setting, value in combined(chosen, settings or {}).items():
         builder = builder.config(setting, value)
     return builder.getOrCreate()
+
+
+@contextmanager
+def upgradable_state(spark: SparkSession) -> Iterator[None]:
+    """Let the queries that are started inside keep state which survives a column that is added (Avro).
+
+    Spark's usual encoding refuses a checkpoint whose columns changed. It knows Avro for transformWithState
+    only: a query that has a window, a join or a deduplication of Spark's own as well is refused at its start,
+    which is why this is no default. A query that restarts keeps the encoding of its checkpoint.
+    """
+    before = spark.conf.get(ENCODING) or "unsaferow"
+    spark.conf.set(ENCODING, "avro")
+    try:
+        yield
+    finally:
+        spark.conf.set(ENCODING, before)
 
 
 def defaults(master: str, cores: int) -> dict[str, str]:
     """Give the settings for a master; an empty one stands for what spark-submit was told."""
     chosen = STATE | PLAIN
     if master:
-        chosen |= QUIET | {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{LOGGING}"}
+        chosen |= QUIET | {JVM_FLAGS: f"-Dlog4j2.configurationFile=file:{LOGGING}"}
     if is_local(master):
         # A shuffle partition is a task and a state store: more of them than cores is waiting without gain.
         chosen["spark.sql.shuffle.partitions"] = str(_local_cores(master, cores))
         chosen |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return chosen
+
+
+def combined(chosen: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Put settings over defaults; flags of the JVM are added to ours, not put in their place."""
+    both = {**chosen, **settings}
+    if JVM_FLAGS in chosen and JVM_FLAGS in settings:
+        both[JVM_FLAGS] = f"{chosen[JVM_FLAGS]} {settings[JVM_FLAGS]}"
+    return both
 
 
 def surroundings(environment: Mapping[str, str], python: str, home: str, master: str) -> dict[str, str]:

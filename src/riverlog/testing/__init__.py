@@ -6,7 +6,9 @@
         ...                                    # any Kafka client, pointed at broker.bootstrap
 
     broker_process.py   the broker, a process of its own: up in a fraction of a second, gone with its block
-    plugin.py           pytest's fixtures `riverlog_broker`, `riverlog_topic`, `riverlog_new_topic`
+    pipelines.py        streams to feed and pipelines to look at, on one Spark for the run
+    plugin.py           pytest's fixtures `riverlog_broker`, `riverlog_topic`, `riverlog_new_topic`,
+                        `riverlog_spark`, `riverlog_streams`
 
 Promises: every broker has a free port and empty data of its own; nothing of the surroundings (variables,
 files) changes it; it ends with the test program, however that ends. Nothing in `src` imports this room.

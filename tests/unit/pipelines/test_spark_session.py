@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from riverlog.pipelines.spark_session import LOGGING, defaults, is_local, surroundings
+from riverlog.pipelines.spark_session import JVM_FLAGS, LOGGING, combined, defaults, is_local, surroundings
 
 
 @pytest.mark.parametrize(
@@ -32,10 +32,9 @@ def test_on_a_cluster_addresses_and_partitions_are_left_to_spark() -> None:
 
 
 @pytest.mark.parametrize("master", ["local[*]", "spark://host:7077", ""])
-def test_state_can_be_upgraded_wherever_it_runs(master: str) -> None:
+def test_state_is_kept_on_disk_wherever_it_runs(master: str) -> None:
     chosen = defaults(master, cores=2)
 
-    assert chosen["spark.sql.streaming.stateStore.encodingFormat"] == "avro"
     assert chosen["spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"] == "true"
     assert "RocksDB" in chosen["spark.sql.streaming.stateStore.providerClass"]
 
@@ -45,6 +44,13 @@ def test_what_the_user_set_of_python_stays() -> None:
 
     assert chosen["PYSPARK_PYTHON"] == "mine"
     assert chosen["JAVA_HOME"] == "/jdk"
+
+
+def test_flags_of_the_jvm_are_added_to_those_that_keep_spark_quiet() -> None:
+    chosen = combined(defaults("local", cores=2), {JVM_FLAGS: "-Xss4m", "spark.ui.enabled": "true"})
+
+    assert chosen[JVM_FLAGS].endswith(f"{LOGGING} -Xss4m")
+    assert chosen["spark.ui.enabled"] == "true"
 
 
 def test_the_file_that_quiets_spark_is_part_of_the_package() -> None:
