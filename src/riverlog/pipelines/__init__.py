@@ -4,6 +4,7 @@
     spark_session.py   a Spark session with defaults that suit streams
     columns.py         what operators ask of a frame, refused by the name of the column
     clocks.py          the time of an event from a device whose clock is wrong
+    ranking.py         the first N of each group
 
 Spark does windows, watermarks, joins, state and checkpoints. Here is what it lacks, as functions from
 DataFrame to DataFrame (`frame.transform(...)`); what Spark has, a pipeline takes from Spark.
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from riverlog.pipelines.clocks import correct_clock
     from riverlog.pipelines.columns import ColumnRefused
     from riverlog.pipelines.java import JavaMissing
+    from riverlog.pipelines.ranking import top_n
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
 
 __all__ = [
     "session",
     "upgradable_state",
     "correct_clock",
+    "top_n",
     "ColumnRefused",
     "SparkMissing",
     "JavaMissing",
@@ -38,6 +41,7 @@ _HOMES = {
     "session": "spark_session",
     "upgradable_state": "spark_session",
     "correct_clock": "clocks",
+    "top_n": "ranking",
     "ColumnRefused": "columns",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",
