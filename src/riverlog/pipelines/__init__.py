@@ -5,6 +5,9 @@
     columns.py         what operators ask of a frame, refused by the name of the column
     clocks.py          the time of an event from a device whose clock is wrong
     ranking.py         the first N of each group
+    sliding_windows.py for each event, aggregates over the interval that ends with it
+      aggregates.py    the same, pure
+    ordered.py         rows of a key in order of event time, for a pure machine (`steps.py`)
 
 Spark does windows, watermarks, joins, state and checkpoints. Here is what it lacks, as functions from
 DataFrame to DataFrame (`frame.transform(...)`); what Spark has, a pipeline takes from Spark.
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines.columns import ColumnRefused
     from riverlog.pipelines.java import JavaMissing
     from riverlog.pipelines.ranking import top_n
+    from riverlog.pipelines.sliding_windows import sliding
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
 
 __all__ = [
@@ -32,6 +36,7 @@ __all__ = [
     "upgradable_state",
     "correct_clock",
     "top_n",
+    "sliding",
     "ColumnRefused",
     "SparkMissing",
     "JavaMissing",
@@ -42,6 +47,7 @@ _HOMES = {
     "upgradable_state": "spark_session",
     "correct_clock": "clocks",
     "top_n": "ranking",
+    "sliding": "sliding_windows",
     "ColumnRefused": "columns",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",

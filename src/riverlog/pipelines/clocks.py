@@ -34,8 +34,9 @@ def correct_clock(
 
     No event is later than its arrival: one that would be (the clock was set back between event and sending)
     gets `received_time`. Without `sent_time` there is nothing to correct with: the event's own time
-    stands, no later than its arrival. A null event time stays null. `offset` names a further column with the correction in microseconds, null where there was none: how
-    wrong a device's clock is, for those who mend it.
+    stands, no later than its arrival. A null event time stays null. `offset` names a further column with the
+    correction in microseconds, null where there was none: how wrong a device's clock is, for those who mend
+    it.
 
     Nothing is kept and nothing is late here. A watermark belongs on `into`, so set it afterwards.
     """
