@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from riverlog.errors import RiverlogError
 from riverlog.pipelines import ColumnRefused, top_n
-from riverlog.testing.pipelines import DAY, Streams
+from riverlog.testing.pipelines import DAY, Streams, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,7 +73,7 @@ def test_top_movers_of_each_day_are_those_of_the_batch_whatever_the_order(riverl
 
     spark = riverlog_streams.spark
     expected = top_movers(spark.createDataFrame(trades, "symbol string, at timestamp, price double"))
-    assert sorted(output.rows()) == sorted(tuple(row) for row in expected.collect())
+    assert sorted(output.rows()) == sorted(rows_of(expected))
     assert len(output.rows()) == 6
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from riverlog.pipelines import ColumnRefused, sliding
-from riverlog.testing.pipelines import Streams
+from riverlog.testing.pipelines import Streams, rows_of
 
 from .histories import history
 
@@ -57,7 +57,7 @@ def test_a_stream_in_disorder_gives_what_sql_gives_for_the_batch(
     batch_frame = riverlog_streams.spark.createDataFrame(made.punctual, SCHEMA)
     expected = batch_frame.transform(OPERATOR)
     assert output.dropped() == len(made.late)
-    assert sorted(output.rows(), key=repr) == sorted((tuple(row) for row in expected.collect()), key=repr)
+    assert sorted(output.rows(), key=repr) == sorted(rows_of(expected), key=repr)
 
 
 def test_spark_aggregates_what_a_sliding_window_gives_as_it_becomes_final(riverlog_streams: Streams) -> None:

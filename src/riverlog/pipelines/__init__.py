@@ -7,6 +7,9 @@
     ranking.py         the first N of each group
     sliding_windows.py for each event, aggregates over the interval that ends with it
       aggregates.py    the same, pure
+    lateness.py        late events marked and parted instead of dropped
+    time
+    processors.py      Spark's side of operators that answer at once
     ordered.py         rows of a key in order of event time, for a pure machine (`steps.py`)
 
 Spark does windows, watermarks, joins, state and checkpoints. Here is what it lacks, as functions from
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines.clocks import correct_clock
     from riverlog.pipelines.columns import ColumnRefused
     from riverlog.pipelines.java import JavaMissing
+    from riverlog.pipelines.lateness import mark_late, write_split
     from riverlog.pipelines.ranking import top_n
     from riverlog.pipelines.sliding_windows import sliding
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
@@ -37,6 +41,9 @@ __all__ = [
     "correct_clock",
     "top_n",
     "sliding",
+    "mark_late",
+    "write_split",
+    "stream_table_join",
     "ColumnRefused",
     "SparkMissing",
     "JavaMissing",
@@ -48,6 +55,8 @@ _HOMES = {
     "correct_clock": "clocks",
     "top_n": "ranking",
     "sliding": "sliding_windows",
+    "mark_late": "lateness",
+    "write_split": "lateness",
     "ColumnRefused": "columns",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",

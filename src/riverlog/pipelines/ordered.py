@@ -139,11 +139,11 @@ def in_order(
     pending = StructType([StructField(TIME, LongType()), *(frame.schema[name] for name in columns)])
     output = StructType([*keys, StructField(event_time, TimestampType()), *results.fields])
     processor = InOrder(
-        machine, [TIME, *columns], _bare(pending), _bare(state), [field.name for field in output]
+        machine, [TIME, *columns], bare(pending), bare(state), [field.name for field in output]
     )
     grouped = frame.where(F.col(TIME).isNotNull()).groupBy(*(quoted(name) for name in by))
     return grouped.transformWithState(
-        processor, _bare(output), "Append", "EventTime", eventTimeColumnName=event_time
+        processor, bare(output), "Append", "EventTime", eventTimeColumnName=event_time
     )
 
 
@@ -189,7 +189,12 @@ def cast_columns(frame: DataFrame, kinds: dict[str, DataType]) -> DataFrame:
     return frame.withColumns(changed) if changed else frame
 
 
-def _bare(schema: StructType) -> StructType:
+def unwatermarked(event_time: str) -> Column:
+    """Give a time as an expression: Spark then forgets that it has a watermark, and drops nothing by it."""
+    return F.timestamp_micros(F.unix_micros(quoted(event_time)))
+
+
+def bare(schema: StructType) -> StructType:
     """Leave out what Spark noted on the columns, such as a watermark, and let every column be null."""
     return StructType([StructField(field.name, field.dataType) for field in schema])
 

@@ -62,6 +62,11 @@ def at(text: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def rows_of(frame: DataFrame) -> list[tuple[Any, ...]]:
+    """Give the rows of a batch frame as tuples with times in UTC: the form in which an output is compared."""
+    return [_in_utc(tuple(row)) for row in frame.collect()]
+
+
 class Source:
     """A stream that a test feeds; made by `Streams.source`."""
 
@@ -79,7 +84,7 @@ class Source:
         if event_time is not None:
             frame = frame.withWatermark(event_time, f"{delay // timedelta(milliseconds=1)} milliseconds")
             # It names the event time, so that Spark does not move it below the watermark.
-            frame = frame.where(f"not (`{event_time}` <=> {_TICK})")
+            frame = frame.where(f"not ({_TICK} is not null and `{event_time}` <=> {_TICK})")
         self.frame: DataFrame = frame.drop(_TICK)
         """What the pipeline under test reads."""
         self._columns = names
@@ -134,8 +139,8 @@ class Output:
         self._taken = 0
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Give everything that came out so far, as tuples; their order is Spark's."""
-        return [tuple(row) for row in self._spark.table(self._table).collect()]
+        """Give everything that came out so far, as tuples with times in UTC; their order is Spark's."""
+        return rows_of(self._spark.table(self._table))
 
     def take(self) -> list[tuple[Any, ...]]:
         """Give what came out since the last `take`."""
@@ -225,6 +230,20 @@ def _quick_directory() -> str | None:
 
 def _moment(value: str | datetime) -> datetime:
     return at(value) if isinstance(value, str) else value
+
+
+def _in_utc(value: Any) -> Any:
+    """Spark gives a timestamp as local time that does not say so."""
+    match value:
+        case datetime():
+            return value.astimezone(UTC)
+        case dict():
+            return {name: _in_utc(each) for name, each in value.items()}
+        case list():
+            return [_in_utc(each) for each in value]
+        case tuple():
+            return tuple(_in_utc(each) for each in value)
+    return value
 
 
 def _plain(value: Any) -> Any:
