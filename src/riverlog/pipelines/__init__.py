@@ -8,7 +8,9 @@
     sliding_windows.py for each event, aggregates over the interval that ends with it
       aggregates.py    the same, pure
     lateness.py        late events marked and parted instead of dropped
+    table_joins.py     a stream with a table kept locally: the newest row, or the one valid at the event's
     time
+      versions.py      the same, pure
     processors.py      Spark's side of operators that answer at once
     ordered.py         rows of a key in order of event time, for a pure machine (`steps.py`)
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines.ranking import top_n
     from riverlog.pipelines.sliding_windows import sliding
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
+    from riverlog.pipelines.table_joins import stream_table_join, temporal_join
 
 __all__ = [
     "session",
@@ -43,6 +46,7 @@ __all__ = [
     "sliding",
     "mark_late",
     "write_split",
+    "temporal_join",
     "stream_table_join",
     "ColumnRefused",
     "SparkMissing",
@@ -57,6 +61,8 @@ _HOMES = {
     "sliding": "sliding_windows",
     "mark_late": "lateness",
     "write_split": "lateness",
+    "temporal_join": "table_joins",
+    "stream_table_join": "table_joins",
     "ColumnRefused": "columns",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",
