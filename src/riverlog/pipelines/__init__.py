@@ -11,6 +11,9 @@
     table_joins.py     a stream with a table kept locally: the newest row, or the one valid at the event's
     time
       versions.py      the same, pure
+    patterns.py        patterns over the events of a key, declared: steps, within, optional, repeated, absent
+      pattern_matching.py   found on a stream
+      nfa.py           the automaton, pure
     processors.py      Spark's side of operators that answer at once
     ordered.py         rows of a key in order of event time, for a pure machine (`steps.py`)
 
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
     from riverlog.pipelines.columns import ColumnRefused
     from riverlog.pipelines.java import JavaMissing
     from riverlog.pipelines.lateness import mark_late, write_split
+    from riverlog.pipelines.pattern_matching import match_pattern
+    from riverlog.pipelines.patterns import Pattern, PatternRefused, absent, step
     from riverlog.pipelines.ranking import top_n
     from riverlog.pipelines.sliding_windows import sliding
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
@@ -48,7 +53,12 @@ __all__ = [
     "write_split",
     "temporal_join",
     "stream_table_join",
+    "Pattern",
+    "step",
+    "absent",
+    "match_pattern",
     "ColumnRefused",
+    "PatternRefused",
     "SparkMissing",
     "JavaMissing",
 ]
@@ -63,7 +73,12 @@ _HOMES = {
     "write_split": "lateness",
     "temporal_join": "table_joins",
     "stream_table_join": "table_joins",
+    "Pattern": "patterns",
+    "step": "patterns",
+    "absent": "patterns",
+    "match_pattern": "pattern_matching",
     "ColumnRefused": "columns",
+    "PatternRefused": "patterns",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",
 }
