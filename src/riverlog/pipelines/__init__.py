@@ -14,6 +14,8 @@
     patterns.py        patterns over the events of a key, declared: steps, within, optional, repeated, absent
       pattern_matching.py   found on a stream
       nfa.py           the automaton, pure
+    stored_queries.py  thousands of queries against each event
+      query_index.py   the index over the queries, pure
     processors.py      Spark's side of operators that answer at once
     ordered.py         rows of a key in order of event time, for a pure machine (`steps.py`)
 
@@ -38,9 +40,11 @@ if TYPE_CHECKING:
     from riverlog.pipelines.lateness import mark_late, write_split
     from riverlog.pipelines.pattern_matching import match_pattern
     from riverlog.pipelines.patterns import Pattern, PatternRefused, absent, step
+    from riverlog.pipelines.query_index import Query, QueryRefused
     from riverlog.pipelines.ranking import top_n
     from riverlog.pipelines.sliding_windows import sliding
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
+    from riverlog.pipelines.stored_queries import match_queries
     from riverlog.pipelines.table_joins import stream_table_join, temporal_join
 
 __all__ = [
@@ -57,8 +61,11 @@ __all__ = [
     "step",
     "absent",
     "match_pattern",
+    "Query",
+    "match_queries",
     "ColumnRefused",
     "PatternRefused",
+    "QueryRefused",
     "SparkMissing",
     "JavaMissing",
 ]
@@ -79,6 +86,9 @@ _HOMES = {
     "match_pattern": "pattern_matching",
     "ColumnRefused": "columns",
     "PatternRefused": "patterns",
+    "Query": "query_index",
+    "QueryRefused": "query_index",
+    "match_queries": "stored_queries",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",
 }
