@@ -11,6 +11,8 @@
     table_joins.py     a stream with a table kept locally: the newest row, or the one valid at the event's
     time
       versions.py      the same, pure
+    table_views.py     two tables joined into a view that is kept up to date by retractions
+      maintained_view.py    the same, pure; view_processor.py is Spark's side
     patterns.py        patterns over the events of a key, declared: steps, within, optional, repeated, absent
       pattern_matching.py   found on a stream
       nfa.py           the automaton, pure
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
     from riverlog.pipelines.stored_queries import match_queries
     from riverlog.pipelines.table_joins import stream_table_join, temporal_join
+    from riverlog.pipelines.table_views import table_view
 
 __all__ = [
     "session",
@@ -57,6 +60,7 @@ __all__ = [
     "write_split",
     "temporal_join",
     "stream_table_join",
+    "table_view",
     "Pattern",
     "step",
     "absent",
@@ -80,6 +84,7 @@ _HOMES = {
     "write_split": "lateness",
     "temporal_join": "table_joins",
     "stream_table_join": "table_joins",
+    "table_view": "table_views",
     "Pattern": "patterns",
     "step": "patterns",
     "absent": "patterns",
