@@ -8,6 +8,8 @@
     sliding_windows.py for each event, aggregates over the interval that ends with it
       aggregates.py    the same, pure
     lateness.py        late events marked and parted instead of dropped
+    window_corrections.py   windows that are published early and corrected
+      corrections.py   the same, pure; correction_processor.py is Spark's side
     table_joins.py     a stream with a table kept locally: the newest row, or the one valid at the event's
     time
       versions.py      the same, pure
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines.stored_queries import match_queries
     from riverlog.pipelines.table_joins import stream_table_join, temporal_join
     from riverlog.pipelines.table_views import table_view
+    from riverlog.pipelines.window_corrections import correcting_windows
 
 __all__ = [
     "session",
@@ -58,6 +61,7 @@ __all__ = [
     "sliding",
     "mark_late",
     "write_split",
+    "correcting_windows",
     "temporal_join",
     "stream_table_join",
     "table_view",
@@ -82,6 +86,7 @@ _HOMES = {
     "sliding": "sliding_windows",
     "mark_late": "lateness",
     "write_split": "lateness",
+    "correcting_windows": "window_corrections",
     "temporal_join": "table_joins",
     "stream_table_join": "table_joins",
     "table_view": "table_views",

@@ -41,7 +41,7 @@ def parse(name: str, text: str) -> Aggregate:
     return Aggregate(function, None if found[2] == "*" else found[2].strip("`"))
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A partial aggregate of one column; nulls are left out, as in SQL."""
 
     number: int
@@ -49,34 +49,34 @@ class _Part(NamedTuple):
     least: Any
     most: Any
 
-    def joined(self, newer: _Part) -> _Part:
+    def joined(self, newer: Part) -> Part:
         if not self.number:
             return newer
         if not newer.number:
             return self
         total = None if self.total is None else self.total + newer.total
-        return _Part(
+        return Part(
             self.number + newer.number, total, min(self.least, newer.least), max(self.most, newer.most)
         )
 
 
-_NOTHING = _Part(0, None, None, None)
+NOTHING = Part(0, None, None, None)
 
 
-def _part(value: Any) -> _Part:
+def part_of(value: Any) -> Part:
     if value is None:
-        return _NOTHING
-    return _Part(1, value if isinstance(value, (int, float, Decimal)) else None, value, value)
+        return NOTHING
+    return Part(1, value if isinstance(value, (int, float, Decimal)) else None, value, value)
 
 
 class Span:
     """Values with their times, and the aggregates of those that are inside."""
 
     def __init__(self, width: int) -> None:
-        self._nothing = (_NOTHING,) * width
+        self._nothing = (NOTHING,) * width
         self._arriving: list[Values] = []
         self._arrived = self._nothing
-        self._leaving: list[tuple[Values, tuple[_Part, ...]]] = []
+        self._leaving: list[tuple[Values, tuple[Part, ...]]] = []
 
     def add(self, row: Values) -> None:
         """Take (time, value, value ...), not older than any before."""
@@ -92,7 +92,7 @@ class Span:
                 return
             self._leaving.pop()
 
-    def parts(self) -> list[_Part]:
+    def parts(self) -> list[Part]:
         """Give the partial aggregate of each column over all that is inside."""
         older = self._leaving[-1][1] if self._leaving else self._nothing
         return [old.joined(new) for old, new in zip(older, self._arrived, strict=True)]
@@ -104,14 +104,14 @@ class Span:
     def _turn_over(self) -> None:
         behind = self._nothing
         for row in reversed(self._arriving):
-            behind = tuple(_part(value).joined(new) for value, new in zip(row[1:], behind, strict=True))
+            behind = tuple(part_of(value).joined(new) for value, new in zip(row[1:], behind, strict=True))
             self._leaving.append((row, behind))
         self._arriving = []
         self._arrived = self._nothing
 
 
-def _join(parts: tuple[_Part, ...], row: Values) -> tuple[_Part, ...]:
-    return tuple(part.joined(_part(value)) for part, value in zip(parts, row[1:], strict=True))
+def _join(parts: tuple[Part, ...], row: Values) -> tuple[Part, ...]:
+    return tuple(part.joined(part_of(value)) for part, value in zip(parts, row[1:], strict=True))
 
 
 class SlidingMachine:
@@ -153,11 +153,11 @@ class SlidingMachine:
         kept_rows = span.rows()
         return Step(kept_rows, results, kept_rows[-1][0] + self._preceding if kept_rows else None)
 
-    def _found(self, parts: list[_Part]) -> list[Any]:
-        return [_value(function, parts[place], scale) for function, place, scale in self._aggregates]
+    def _found(self, parts: list[Part]) -> list[Any]:
+        return [value_of(function, parts[place], scale) for function, place, scale in self._aggregates]
 
 
-def _value(function: str, part: _Part, scale: int | None) -> Any:
+def value_of(function: str, part: Part, scale: int | None) -> Any:
     match function:
         case "count":
             return part.number

@@ -40,6 +40,7 @@ from riverlog.pipelines.steps import Machine, Values
 if TYPE_CHECKING:
     from pyspark.sql.streaming.stateful_processor import (
         ExpiredTimerInfo,
+        ListState,
         StatefulProcessorHandle,
         TimerValues,
     )
@@ -103,11 +104,11 @@ class InOrder(StatefulProcessor):
             return
         if due:
             later = [row for row in pending if row[0] > watermark_us]
-            _put(self._pending, later)
+            put_rows(self._pending, later)
             if later:
                 self._wake_at(min(row[0] for row in later))
         step = self._machine.step(state, due, watermark_us)
-        _put(self._state, step.state)
+        put_rows(self._state, step.state)
         if step.wake_us is not None:
             self._wake_at(step.wake_us)
         for result in step.results:
@@ -199,7 +200,8 @@ def bare(schema: StructType) -> StructType:
     return StructType([StructField(field.name, field.dataType) for field in schema])
 
 
-def _put(state: Any, rows: list[Values]) -> None:
+def put_rows(state: ListState, rows: list[Values]) -> None:
+    """Replace the rows of a list in state; none at all is its removal."""
     if rows:
         state.put(rows)
     else:
