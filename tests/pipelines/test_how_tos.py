@@ -19,6 +19,7 @@ NAMES = [
     "join-a-stream-with-a-table",
     "find-patterns",
     "match-stored-queries",
+    "count-approximately",
 ]
 
 
