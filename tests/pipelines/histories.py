@@ -7,10 +7,17 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+import pytest
+
 from riverlog.testing.pipelines import DAY
 
 Event = tuple[Any, ...]
 """(key, time, value ...)"""
+
+
+def seeds(*quick: int) -> list[Any]:
+    """Give seeds for every run, and more of them for a thorough one."""
+    return [*quick, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1000, 1008))]
 
 
 class History(NamedTuple):

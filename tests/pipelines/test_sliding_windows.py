@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from riverlog.pipelines import ColumnRefused, sliding
 from riverlog.testing.pipelines import Streams, rows_of
 
-from .histories import history
+from .histories import history, seeds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +42,7 @@ def payment(chance: random.Random, time: datetime) -> tuple[Any, ...]:
     return (chance.choice(["a", "b", None]), time, chance.choice([None, 5, 70, 900]), fee, time - DELAY)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds(1, 2))
 def test_a_stream_in_disorder_gives_what_sql_gives_for_the_batch(
     riverlog_streams: Streams, seed: int
 ) -> None:
@@ -57,6 +57,7 @@ def test_a_stream_in_disorder_gives_what_sql_gives_for_the_batch(
     batch_frame = riverlog_streams.spark.createDataFrame(made.punctual, SCHEMA)
     expected = batch_frame.transform(OPERATOR)
     assert output.dropped() == len(made.late)
+    assert output.kept() == 0
     assert sorted(output.rows(), key=repr) == sorted(rows_of(expected), key=repr)
 
 

@@ -11,6 +11,8 @@ import pytest
 from riverlog.pipelines import ColumnRefused, table_view
 from riverlog.testing.pipelines import Streams
 
+from .histories import seeds
+
 POSTS = "author string, post int, version long, text string, gone boolean"
 FOLLOWS = "author string, reader string, version long, gone boolean"
 
@@ -23,7 +25,7 @@ def latest(changes: list[tuple[Any, ...]], version: int) -> dict[tuple[Any, ...]
     return {key: row for key, row in rows.items() if not row[-1]}
 
 
-@pytest.mark.parametrize("seed", [21])
+@pytest.mark.parametrize("seed", seeds(21))
 def test_insertions_less_retractions_are_the_join_after_every_batch(
     riverlog_streams: Streams, seed: int
 ) -> None:

@@ -15,7 +15,7 @@ from riverlog.errors import RiverlogError
 from riverlog.pipelines import ColumnRefused, correcting_windows
 from riverlog.testing.pipelines import Streams, at, rows_of
 
-from .histories import history
+from .histories import history, seeds
 
 SCHEMA = "shop string, at timestamp, cents int, fee decimal(8,2)"
 DELAY = timedelta(minutes=5)
@@ -32,8 +32,11 @@ def sale(chance: random.Random, time: datetime) -> tuple[Any, ...]:
     return (chance.choice("ab"), time, chance.choice([None, 5, 70]), Decimal(chance.randrange(500)) / 100)
 
 
-def test_insertions_less_retractions_are_the_windows_of_the_batch(riverlog_streams: Streams) -> None:
-    made = history(31, sale, delay=DELAY)
+@pytest.mark.parametrize("seed", seeds(31))
+def test_insertions_less_retractions_are_the_windows_of_the_batch(
+    riverlog_streams: Streams, seed: int
+) -> None:
+    made = history(seed, sale, delay=DELAY)
     source = riverlog_streams.source(SCHEMA, event_time="at", delay=DELAY)
     minutes = timedelta(minutes=2)
     operator = correcting_windows(
@@ -57,6 +60,7 @@ def test_insertions_less_retractions_are_the_windows_of_the_batch(riverlog_strea
     assert +view == Counter(shown)
     assert operations["retract"] > 0
     assert output.dropped() == len(made.late)
+    assert output.kept() == 0
 
 
 def test_a_straggler_takes_the_old_result_back(riverlog_streams: Streams) -> None:

@@ -138,6 +138,7 @@ class Output:
         writer = frame.writeStream.format("memory").queryName(self._table).outputMode(mode)
         self.query = writer.option("checkpointLocation", str(checkpoint)).start()
         """Spark's own handle: `query.recentProgress` counts what was dropped as late."""
+        self.is_stopped = False
         self._taken = 0
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -156,14 +157,21 @@ class Output:
         operators = [each for progress in self.query.recentProgress for each in progress["stateOperators"]]
         return sum(int(each["numRowsDroppedByWatermark"]) for each in operators)
 
+    def kept(self) -> int:
+        """Count the rows that stateful operators keep after the last batch, to hold a bound to."""
+        progress = [each for each in self.query.recentProgress if each["stateOperators"]]
+        return sum(int(each["numRowsTotal"]) for each in progress[-1]["stateOperators"]) if progress else 0
+
     def settle(self) -> None:
         """Return once Spark has done all there is to do; raises what the pipeline raised."""
         self.query.processAllAvailable()
 
     def stop(self) -> None:
-        """End the query and drop what it put out."""
-        self.query.stop()
-        self._spark.catalog.dropTempView(self._table)
+        """End the query and drop what it put out; nothing happens if it has ended."""
+        if not self.is_stopped:
+            self.is_stopped = True
+            self.query.stop()
+            self._spark.catalog.dropTempView(self._table)
 
 
 class Streams:
@@ -191,7 +199,8 @@ class Streams:
     def settle(self) -> None:
         """Let every query of this test do all there is to do."""
         for output in self._running:
-            output.settle()
+            if not output.is_stopped:
+                output.settle()
 
     def stop(self) -> None:
         """End every query of this test."""
