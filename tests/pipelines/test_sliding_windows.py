@@ -42,7 +42,7 @@ def payment(chance: random.Random, time: datetime) -> tuple[Any, ...]:
     return (chance.choice(["a", "b", None]), time, chance.choice([None, 5, 70, 900]), fee, time - DELAY)
 
 
-@pytest.mark.parametrize("seed", seeds(1, 2))
+@pytest.mark.parametrize("seed", seeds(1))
 def test_a_stream_in_disorder_gives_what_sql_gives_for_the_batch(
     riverlog_streams: Streams, seed: int
 ) -> None:
