@@ -24,21 +24,26 @@ def by_hand(rows: list[Row], n: int, ascending: bool) -> list[Row]:
     ranked = []
     for group in {row[0] for row in rows}:
         ordered = sorted(
-            (row for row in rows if row[0] == group), key=lambda row: row[1:], reverse=not ascending
+            (row for row in rows if row[0] == group), key=by_value_and_name, reverse=not ascending
         )
         ranked += [(*row, place) for place, row in enumerate(ordered[:n], 1)]
-    return sorted(ranked)
+    return sorted(ranked, key=repr)
+
+
+def by_value_and_name(row: Row) -> tuple[Any, ...]:
+    """A null is smaller than any value."""
+    return (row[1] is not None, row[1] or 0, row[2])
 
 
 @pytest.mark.parametrize("ascending", [False, True])
 def test_the_first_of_each_group_are_those_of_sorting(riverlog_spark: SparkSession, ascending: bool) -> None:
     chance = random.Random(7)
-    rows = [(chance.choice("ab"), chance.randrange(10), chance.choice("xyz")) for _ in range(60)]
+    rows = [(chance.choice("ab"), chance.choice([None, *range(9)]), chance.choice("xyz")) for _ in range(60)]
     frame = riverlog_spark.createDataFrame(rows, "group string, value int, name string")
 
     best = frame.transform(top_n(4, by=["group"], order=["value"], ascending=ascending)).collect()
 
-    assert sorted(tuple(row) for row in best) == by_hand(rows, 4, ascending)
+    assert sorted((tuple(row) for row in best), key=repr) == by_hand(rows, 4, ascending)
 
 
 def top_movers(trades: DataFrame) -> DataFrame:

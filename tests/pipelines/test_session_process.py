@@ -1,4 +1,4 @@
-"""A session in a program of its own: with the Java of a wheel, and under spark-submit."""
+"""A session in a program of its own: with the Java of a wheel, under spark-submit, and with workers."""
 
 from __future__ import annotations
 
@@ -17,6 +17,45 @@ java = spark._jvm.java.lang.System.getProperty("java.home")
 print(spark.range(10).count(), spark.conf.get("spark.app.name"), spark.sparkContext.master, java)
 spark.stop()
 """
+
+ON_WORKERS = """
+from datetime import timedelta
+from riverlog.pipelines import session, sliding
+from riverlog.testing.pipelines import streams
+
+settings = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "512m",
+    "spark.sql.shuffle.partitions": "2",
+}
+spark = session(master="local-cluster[2,1,512]", settings=settings)
+minutes = sliding(timedelta(minutes=2), by=["card"], event_time="at", aggregates={"spent": "sum(cents)"})
+with streams(spark) as made:
+    payments = made.source("card string, at timestamp, cents int", event_time="at")
+    output = made.start(payments.frame.transform(minutes).select("card", "spent"))
+    payments.feed(("a", "10:00:00", 1), ("b", "10:00:00", 2), ("a", "10:01:00", 4))
+    payments.advance("10:05:00")
+    print(sorted(output.rows()))
+spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_an_operator_runs_on_workers_that_are_processes_of_their_own() -> None:
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"}
+
+    finished = subprocess.run(
+        [sys.executable, "-c", ON_WORKERS],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+    assert finished.returncode == 0, finished.stderr
+    assert finished.stdout.strip() == "[('a', 1), ('a', 5), ('b', 2)]"
 
 
 @pytest.mark.slow

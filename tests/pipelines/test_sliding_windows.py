@@ -86,6 +86,9 @@ def test_what_cannot_slide_is_refused_by_name(
 
     with pytest.raises(ColumnRefused, match=r"event_time='at' has no watermark.*withWatermark"):
         never_final.transform(sliding(minute, by=["card"], event_time="at", aggregates={"n": "count(*)"}))
+    taken = riverlog_streams.source("card string, at timestamp, _us long", event_time="at").frame
+    with pytest.raises(ColumnRefused, match="'_us' is a name of the operator's own"):
+        taken.transform(sliding(minute, by=["card"], event_time="at", aggregates={"n": "count(*)"}))
     with pytest.raises(ColumnRefused, match="event_time='at' is of type string"):
         frame.transform(sliding(minute, by=["card"], event_time="at", aggregates={"n": "count(*)"}))
     with pytest.raises(ColumnRefused, match="aggregates='euros' names no column"):

@@ -68,6 +68,8 @@ def test_an_event_time_that_is_no_column_is_named(riverlog_streams: Streams) -> 
 def test_the_session_of_the_run_is_the_one_that_pipelines_get(riverlog_spark: SparkSession) -> None:
     from riverlog.pipelines import session
 
+    partitions = riverlog_spark.conf.get("spark.sql.shuffle.partitions")
     assert session() is riverlog_spark
+    assert riverlog_spark.conf.get("spark.sql.shuffle.partitions") == partitions
     assert "RocksDB" in riverlog_spark.conf.get("spark.sql.streaming.stateStore.providerClass", "")
     assert riverlog_spark.conf.get("spark.driver.bindAddress") == "127.0.0.1"

@@ -10,8 +10,7 @@
     lateness.py        late events marked and parted instead of dropped
     window_corrections.py   windows that are published early and corrected
       corrections.py   the same, pure; correction_processor.py is Spark's side
-    table_joins.py     a stream with a table kept locally: the newest row, or the one valid at the event's
-    time
+    table_joins.py     a stream with a table kept locally: its newest row, or the one valid at the time
       versions.py      the same, pure
     table_views.py     two tables joined into a view that is kept up to date by retractions
       maintained_view.py    the same, pure; view_processor.py is Spark's side

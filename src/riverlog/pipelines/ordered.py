@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 TIME = "_us"
 """The column that rows are ordered by: microseconds since 1970."""
+RESERVED = (TIME, "_side", "_event", "_version", "_hits")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 WATERMARK = "spark.watermarkDelayMs"
 """Where Spark notes on a column that it has a watermark."""
@@ -135,7 +136,7 @@ def in_order(
     result has the columns `by`, `event_time`, which is the first value of each result and carries the
     watermark on, then `results`.
     """
-    require_watermark(frame, event_time)
+    assert WATERMARK in frame.schema[event_time].metadata, "an operator asks for it by `require_watermark`"
     keys = [frame.schema[name] for name in by]
     pending = StructType([StructField(TIME, LongType()), *(frame.schema[name] for name in columns)])
     output = StructType([*keys, StructField(event_time, TimestampType()), *results.fields])
@@ -151,6 +152,11 @@ def in_order(
 def require_watermark(frame: DataFrame, event_time: str) -> None:
     """Refuse a stream that is never late: it would be kept for ever."""
     require_time(frame, "event_time", event_time)
+    for name in RESERVED:
+        if name in frame.columns:
+            raise ColumnRefused(
+                f"{name!r} is a name of the operator's own: call that column of the frame other"
+            )
     if WATERMARK not in frame.schema[event_time].metadata:
         raise ColumnRefused(
             f"event_time={event_time!r} has no watermark, so nothing would ever be final: "

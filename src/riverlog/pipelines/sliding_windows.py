@@ -65,8 +65,9 @@ def sliding(
         from pyspark.sql import functions as F
         from pyspark.sql.types import DecimalType, LongType, StructField, StructType
 
-        from riverlog.pipelines.ordered import TIME, cast_columns, in_order, quoted, stored
+        from riverlog.pipelines.ordered import TIME, cast_columns, in_order, quoted, require_watermark, stored
 
+        require_watermark(frame, event_time)
         empty = frame.sparkSession.createDataFrame([], frame.schema)
         found = empty.agg(*(F.expr(text).alias(name) for name, text in aggregates.items())).schema
         carried = [field for field in frame.schema if field.name not in (*by, event_time)]

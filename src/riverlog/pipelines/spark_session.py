@@ -52,7 +52,7 @@ class SparkMissing(RiverlogError):
 def session(
     name: str = "riverlog", *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
-    """Start Spark, or give the session that runs in this program already.
+    """Start Spark, or give the session that runs in this program already, with `settings` but no defaults.
 
     `master` is this machine with all its cores unless given, or unless spark-submit started the program.
     `settings` go over the defaults. Raises `JavaMissing` or `SparkMissing` naming what to install.
@@ -65,10 +65,15 @@ def session(
             f"pipelines run on PySpark, and `{error.name or 'pyspark'}` is not installed: "
             "run `pip install 'riverlog[spark]'`"
         ) from error
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        for setting, value in (settings or {}).items():
+            running.conf.set(setting, value)
+        return running
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if master is None and not submitted:
         master = "local[*]"
-    if SparkSession.getActiveSession() is None and not submitted:
+    if not submitted:
         os.environ.update(surroundings(os.environ, sys.executable, str(java_home(os.environ)), master or ""))
     builder = SparkSession.builder.appName(name)
     if master is not None:
