@@ -33,6 +33,9 @@ test: $(READY) ## the suite that CI runs, under 15 minutes
 test-all: $(READY) ## everything, the slow suites included
 	$(PYTEST)
 
+test-on-kafka: $(READY) ## what is a client of the log, against Apache Kafka instead of riverlog
+	$(BIN)/python -m tests.on_kafka
+
 suites: $(READY) ## other projects' test suites, by name from their registries
 	$(BIN)/python -m tests.suites
 
@@ -56,4 +59,4 @@ docs: $(READY) ## write the reference pages that are derived from the code
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
-.PHONY: help install demo test test-all suites bench lint format docs clean
+.PHONY: help install demo test test-all test-on-kafka suites bench lint format docs clean
