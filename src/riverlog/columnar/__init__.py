@@ -34,7 +34,7 @@ except ImportError as error:
     raise ImportError(f"riverlog.columnar needs Arrow: pip install 'riverlog[arrow]' ({error})") from error
 
 from riverlog.columnar.batches import BadBatch
-from riverlog.columnar.fetching.cluster import ClusterUnavailable
+from riverlog.columnar.fetching.cluster import Cluster, ClusterUnavailable
 from riverlog.columnar.options import RecordsLost
 from riverlog.columnar.reading import Position, Positions, Source, Split, read
 from riverlog.columnar.schema import COLUMNS, schema
@@ -47,6 +47,7 @@ __all__ = [
     "Split",
     "Position",
     "Positions",
+    "Cluster",
     "schema",
     "COLUMNS",
     "BadBatch",

@@ -10,13 +10,13 @@ One owner, one thread: whoever reads in several threads has a Cluster in each.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
 from riverlog.columnar.fetching import requests
 from riverlog.columnar.fetching.connection import Connection
-from riverlog.columnar.fetching.requests import Absent, Retry
+from riverlog.columnar.fetching.requests import Absent, Leaders, Retry
 from riverlog.errors import RemoteProtocolError, RequestRefused, RiverlogError
 from riverlog.protocol.message import Message
 from riverlog.types import TopicPartition
@@ -89,6 +89,16 @@ class Cluster:
             time.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
+    def topics(self) -> list[str]:
+        """Name all topics but those that the cluster keeps for itself. Raises ClusterUnavailable."""
+
+        def look() -> list[str]:
+            return requests.topics_in(
+                self._ask(self._any(), requests.METADATA, requests.metadata_request(None))
+            )
+
+        return self.attempt("topics", look)
+
     def partitions(self, topic: str) -> list[TopicPartition]:
         """Name the partitions of a topic. Raises ClusterUnavailable, RequestRefused."""
 
@@ -98,18 +108,40 @@ class Cluster:
 
         return self.attempt(f"topic {topic!r}", look)
 
+    def partitions_of(self, topics: Collection[str]) -> list[TopicPartition]:
+        """Name the partitions of topics; those which the cluster does not know have none.
+
+        Raises ClusterUnavailable, RequestRefused.
+        """
+
+        return self.attempt("partitions", lambda: sorted(self._look(topics).leaders))
+
     def offset_at(self, place: TopicPartition, moment: int, *, committed: bool) -> int | None:
         """Find the first offset at or after a time in ms; or an end of the log, by a time that means it.
 
         Raises ClusterUnavailable, RequestRefused.
         """
-        request = requests.list_offsets_request(place, moment, committed=committed)
+        return self.offsets_at({place: moment}, committed=committed)[place]
 
-        def ask() -> int | None:
-            response = self._ask(self.leader(place), requests.LIST_OFFSETS, request)
-            return requests.offset_in(response, place)
+    def offsets_at(
+        self, moments: Mapping[TopicPartition, int], *, committed: bool
+    ) -> dict[TopicPartition, int | None]:
+        """Do what `offset_at` does for many partitions: one question to each broker that leads some."""
+        found: dict[TopicPartition, int | None] = {}
 
-        return self.attempt(f"{place}: offsets", ask)
+        def ask() -> dict[TopicPartition, int | None]:
+            asked: dict[Connection, dict[TopicPartition, int]] = {}
+            for place, moment in moments.items():
+                if place not in found:
+                    asked.setdefault(self.leader(place), {})[place] = moment
+            for connection, wanted in asked.items():
+                request = requests.list_offsets_request(wanted, committed=committed)
+                answer = self._ask(connection, requests.LIST_OFFSETS, request)
+                found.update(requests.offsets_in(answer, wanted))
+            return found
+
+        what = next(iter(moments), "")
+        return self.attempt(f"{what}: offsets", ask)
 
     def leader(self, place: TopicPartition) -> Connection:
         """Give the connection to a partition's leader. Raises OSError, Retry, RequestRefused."""
@@ -137,10 +169,15 @@ class Cluster:
 
     def _learn(self, topic: str) -> None:
         """Ask any broker who leads the topic's partitions."""
-        response = self._ask(self._any(), requests.METADATA, requests.metadata_request(topic))
-        found = requests.leaders_in(response, topic)
+        if topic in self._look([topic]).absent:
+            raise requests.absence(topic)
+
+    def _look(self, topics: Collection[str]) -> Leaders:
+        response = self._ask(self._any(), requests.METADATA, requests.metadata_request(topics))
+        found = requests.leaders_in(response, topics)
         self._brokers = found.brokers
         self._leaders.update(found.leaders)
+        return found
 
     def _any(self) -> Connection:
         trouble: OSError | None = None

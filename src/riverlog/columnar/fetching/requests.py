@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from riverlog.errors import ConfigError, RequestRefused
@@ -40,6 +41,8 @@ class Leaders(NamedTuple):
 
     brokers: dict[int, tuple[str, int]]
     leaders: dict[TopicPartition, int]
+    absent: frozenset[str]
+    """Topics asked for that the broker does not know."""
 
 
 class Fetched(NamedTuple):
@@ -84,43 +87,71 @@ def agreed_versions(response: messages.ApiVersionsResponse, address: str) -> dic
     return agreed
 
 
-def metadata_request(topic: str) -> messages.MetadataRequest:
-    """Ask who leads the partitions of a topic, and do not create it by asking."""
-    return messages.MetadataRequest(
-        topics=[messages.MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
-    )
+def metadata_request(topics: Collection[str] | None) -> messages.MetadataRequest:
+    """Ask who leads the partitions of topics, of all for None, and do not create one by asking."""
+    asked = None if topics is None else [messages.MetadataRequestTopic(name=topic) for topic in topics]
+    return messages.MetadataRequest(topics=asked, allow_auto_topic_creation=False)
 
 
-def leaders_in(response: messages.MetadataResponse, topic: str) -> Leaders:
-    """Read who leads. Raises Retry for a topic that is not there (yet), RequestRefused for other errors."""
+def leaders_in(response: messages.MetadataResponse, topics: Collection[str]) -> Leaders:
+    """Read who leads these topics' partitions. Raises Retry, and RequestRefused for what will not pass."""
     brokers = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
     leaders = {}
+    absent = set()
+    found = set()
     for answer in response.topics:
-        if answer.name != topic:
+        if answer.name is None or answer.name not in topics:
             continue
-        _refuse(answer.error_code, f"topic {topic!r}")
+        found.add(answer.name)
+        if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            absent.add(answer.name)
+            continue
+        _refuse(answer.error_code, f"topic {answer.name!r}")
         for partition in answer.partitions:
-            leaders[TopicPartition(topic, partition.partition_index)] = partition.leader_id
-    if not leaders:
-        raise Retry(f"the cluster says nothing about topic {topic!r}")
-    return Leaders(brokers, leaders)
+            leaders[TopicPartition(answer.name, partition.partition_index)] = partition.leader_id
+    for topic in topics:
+        if topic not in found:
+            raise Retry(f"the cluster says nothing about topic {topic!r}")
+    return Leaders(brokers, leaders, frozenset(absent))
 
 
-def list_offsets_request(place: TopicPartition, time: int, *, committed: bool) -> messages.ListOffsetsRequest:
-    """Ask for the first offset at or after a time, or for an end of the log."""
-    partition = messages.ListOffsetsPartition(partition_index=place.partition, timestamp=time)
-    topic = messages.ListOffsetsTopic(name=place.topic, partitions=[partition])
-    return messages.ListOffsetsRequest(replica_id=-1, isolation_level=int(committed), topics=[topic])
+def topics_in(response: messages.MetadataResponse) -> list[str]:
+    """Read the names of all topics but those that the cluster keeps for itself."""
+    return sorted(answer.name for answer in response.topics if answer.name and not answer.is_internal)
 
 
-def offset_in(response: messages.ListOffsetsResponse, place: TopicPartition) -> int | None:
-    """Read the offset; None if no record is that young. Raises Retry, RequestRefused."""
+def absence(topic: str) -> Absent:
+    """Give what to raise for a topic that should be there."""
+    error = Absent.error
+    return Absent(f"topic {topic!r}: {error.name}, {error.text}")
+
+
+def list_offsets_request(
+    moments: Mapping[TopicPartition, int], *, committed: bool
+) -> messages.ListOffsetsRequest:
+    """Ask for the first offset at or after a time, or for an end of the log, of each partition."""
+    partitions: dict[str, list[messages.ListOffsetsPartition]] = {}
+    for place, moment in moments.items():
+        asked = messages.ListOffsetsPartition(partition_index=place.partition, timestamp=moment)
+        partitions.setdefault(place.topic, []).append(asked)
+    topics = [messages.ListOffsetsTopic(name=topic, partitions=asked) for topic, asked in partitions.items()]
+    return messages.ListOffsetsRequest(replica_id=-1, isolation_level=int(committed), topics=topics)
+
+
+def offsets_in(
+    response: messages.ListOffsetsResponse, places: Collection[TopicPartition]
+) -> dict[TopicPartition, int | None]:
+    """Read the offsets; None where no record is that young. Raises Retry, RequestRefused."""
+    found: dict[TopicPartition, int | None] = {}
     for topic in response.topics:
         for partition in topic.partitions:
-            if (topic.name, partition.partition_index) == place:
-                _refuse(partition.error_code, f"{place}: ListOffsets")
-                return None if partition.offset < 0 else partition.offset
-    raise Retry(f"{place}: an answer about another partition")
+            place = TopicPartition(topic.name, partition.partition_index)
+            _refuse(partition.error_code, f"{place}: ListOffsets")
+            found[place] = None if partition.offset < 0 else partition.offset
+    for place in places:
+        if place not in found:
+            raise Retry(f"{place}: no answer about it")
+    return found
 
 
 def fetch_request(

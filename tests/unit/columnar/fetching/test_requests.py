@@ -87,11 +87,38 @@ def test_answers_about_something_else_are_not_taken() -> None:
     with pytest.raises(Retry):
         requests.fetched(fetch_answer(partition=1), ORDERS)
     with pytest.raises(Retry):
-        requests.offset_in(offset_answer(4, partition=1), ORDERS)
+        requests.offsets_in(offset_answer(4, partition=1), [ORDERS])
     with pytest.raises(Retry):
-        requests.leaders_in(messages.MetadataResponse(), "orders")
+        requests.leaders_in(messages.MetadataResponse(), ["orders"])
 
 
 def test_a_time_that_no_record_reaches_has_no_offset() -> None:
-    assert requests.offset_in(offset_answer(-1), ORDERS) is None
-    assert requests.offset_in(offset_answer(0), ORDERS) == 0
+    assert requests.offsets_in(offset_answer(-1), [ORDERS]) == {ORDERS: None}
+    assert requests.offsets_in(offset_answer(0), [ORDERS]) == {ORDERS: 0}
+
+
+def test_topics_that_are_absent_are_told_from_those_that_are_there() -> None:
+    response = messages.MetadataResponse(
+        brokers=[messages.MetadataResponseBroker(node_id=7, host="here", port=9)],
+        topics=[
+            messages.MetadataResponseTopic(name="gone", error_code=3),
+            messages.MetadataResponseTopic(
+                name="orders",
+                partitions=[messages.MetadataResponsePartition(partition_index=0, leader_id=7)],
+            ),
+        ],
+    )
+
+    found = requests.leaders_in(response, ["gone", "orders"])
+
+    assert found == ({7: ("here", 9)}, {ORDERS: 7}, {"gone"})
+
+
+def test_what_the_cluster_keeps_for_itself_is_no_topic() -> None:
+    topics = [
+        messages.MetadataResponseTopic(name="orders"),
+        messages.MetadataResponseTopic(name="__consumer_offsets", is_internal=True),
+        messages.MetadataResponseTopic(name="clicks"),
+    ]
+
+    assert requests.topics_in(messages.MetadataResponse(topics=topics)) == ["clicks", "orders"]
