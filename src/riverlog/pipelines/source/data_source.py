@@ -1,0 +1,88 @@
+"""The format `riverlog`, for reading and writing, as batch and as stream: no jar, on any Kafka cluster.
+
+    spark.readStream.format("riverlog").options(bootstrap="127.0.0.1:9092", subscribe="clicks").load()
+
+The options are in `options`, the columns in `rows`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+
+from riverlog.errors import ConfigError
+from riverlog.pipelines.source import rows
+from riverlog.pipelines.source.options import chosen_columns, source_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+FORMAT = "riverlog"
+SINK = "riverlog.pipelines.sinks.topic"
+
+
+class RiverlogDataSource(DataSource):
+    """Topics as a table that grows."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Give the name for `format`."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """Give the columns that the options ask for."""
+        return rows.sql_schema(chosen_columns(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Read a part of the log. Raises ConfigError."""
+        from riverlog.pipelines.source.readers import BatchReader
+
+        return BatchReader(source_options(self.options, is_stream=False), _columns(schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+        """Read the log as it grows. Raises ConfigError."""
+        from riverlog.pipelines.source.readers import StreamReader
+
+        return StreamReader(source_options(self.options, is_stream=True), _columns(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Write a frame to topics; a topic is only ever appended to. Raises ConfigError."""
+        _refuse(overwrite)
+        made: DataSourceWriter = import_module(SINK).batch_writer(self.options, schema)
+        return made
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """Write a stream to topics. Raises ConfigError."""
+        _refuse(overwrite)
+        made: DataSourceStreamWriter = import_module(SINK).stream_writer(self.options, schema)
+        return made
+
+
+def register(spark: SparkSession) -> None:
+    """Let a session read and write `format("riverlog")`; those that `session` makes do already."""
+    spark.dataSource.register(RiverlogDataSource)
+
+
+def _refuse(overwrite: bool) -> None:
+    if overwrite:
+        raise ConfigError("mode", "overwrite", "append: what is in a topic stays there")
+
+
+def _columns(schema: StructType) -> tuple[str, ...]:
+    """Take the columns that the frame is to have, which are ours or a choice that the user declared."""
+    for field in schema.fields:
+        declared = field.dataType.simpleString()
+        if declared != rows.TYPES.get(field.name, "").replace(": ", ":").replace(", ", ","):
+            raise ConfigError(
+                "schema", f"{field.name} {declared}", f"some of {rows.sql_schema(rows.COLUMNS)}"
+            )
+    return tuple(schema.names)
