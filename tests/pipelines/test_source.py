@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from riverlog.client import Admin
+from riverlog.client import Admin, GroupAdmin
+from riverlog.pipelines import query_lag
 from riverlog.testing import broker
 from riverlog.testing.broker_process import BrokerProcess
+from tests.eventually import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -282,6 +284,35 @@ def test_a_topic_that_is_gone_ends_a_query_by_name_or_is_left_out(
     with pytest.raises(PySparkException, match=f"{gone}-0 is gone"):
         reading.run()
     assert reading.run(failOnDataLoss="false") == ["c"]
+
+
+def test_a_group_shows_how_far_a_query_has_come(
+    live: BrokerProcess, query: Callable[..., Query], riverlog_topic: str
+) -> None:
+    write(live.bootstrap, riverlog_topic, numbered(0, 12))
+    reading = query(subscribe=riverlog_topic, group=riverlog_topic, maxOffsetsPerTrigger=5)
+    reading.run()
+
+    with GroupAdmin(live.bootstrap) as admin:
+        assert admin.committed(riverlog_topic) == {(riverlog_topic, 0): 12}
+    assert [query_lag(each) for each in reading.progress[:3]] == [
+        {riverlog_topic: {0: 7}},
+        {riverlog_topic: {0: 2}},
+        {riverlog_topic: {0: 0}},
+    ]
+
+
+def test_a_group_that_is_in_use_does_not_keep_a_query_from_reading(
+    live: BrokerProcess, query: Callable[..., Query], riverlog_topic: str
+) -> None:
+    write(live.bootstrap, riverlog_topic, numbered(0, 3))
+    member = Consumer({"bootstrap.servers": live.bootstrap, "group.id": riverlog_topic, "log_level": 0})
+    member.subscribe([riverlog_topic])
+    try:
+        eventually(lambda: member.poll(0.05) is None and bool(member.assignment()), "the member joins")
+        assert query(subscribe=riverlog_topic, group=riverlog_topic).run() == numbered(0, 3)
+    finally:
+        member.close()
 
 
 def test_a_stream_outlives_a_broker_that_starts_again(spark: SparkSession, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from riverlog.pipelines.ranking import top_n
     from riverlog.pipelines.sliding_windows import sliding
     from riverlog.pipelines.source.data_source import register
+    from riverlog.pipelines.source.progress import query_lag
     from riverlog.pipelines.spark_session import SparkMissing, session, upgradable_state
     from riverlog.pipelines.stored_queries import match_queries
     from riverlog.pipelines.table_joins import stream_table_join, temporal_join
@@ -58,6 +59,7 @@ __all__ = [
     "session",
     "upgradable_state",
     "register",
+    "query_lag",
     "correct_clock",
     "top_n",
     "sliding",
@@ -84,6 +86,7 @@ _HOMES = {
     "session": "spark_session",
     "upgradable_state": "spark_session",
     "register": "source.data_source",
+    "query_lag": "source.progress",
     "correct_clock": "clocks",
     "top_n": "ranking",
     "sliding": "sliding_windows",

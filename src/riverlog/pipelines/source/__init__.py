@@ -7,6 +7,8 @@
       watching.py    asks the cluster for partitions and their offsets
       offsets.py     decides which offsets a batch reads, pure
       splitting.py   ranges of offsets to tasks, pure
+      group_offsets.py   how far a query has come, for tools that look at consumer groups
+      progress.py    the lag of a query, from its progress, pure
       loss.py        offsets that are gone: an error, or a warning
     reading.py       a task: record batches to Arrow
       rows.py        the columns in Spark

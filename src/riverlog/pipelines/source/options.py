@@ -40,7 +40,7 @@ _BOTH = (
     "timeoutSeconds",
 )
 _BATCH_ONLY = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
-_STREAM_ONLY = ("maxOffsetsPerTrigger",)
+_STREAM_ONLY = ("maxOffsetsPerTrigger", "group")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,8 @@ class SourceOptions:
     tasks_min: int | None
     offsets_per_task_max: int | None
     isolation: str
+    group: str | None
+    """Which group shows how far a query has come."""
     timeout_seconds: float
 
     @property
@@ -90,6 +92,7 @@ def source_options(given: Mapping[str, str], *, is_stream: bool) -> SourceOption
         tasks_min=options.number("minPartitions"),
         offsets_per_task_max=options.number("maxRecordsPerPartition"),
         isolation=isolation,
+        group=_group(options),
         timeout_seconds=TIMEOUT_SECONDS if timeout is None else float(timeout),
     )
 
@@ -128,6 +131,13 @@ def _start(options: _Given, *, is_stream: bool) -> Anchor:
                 raise ConfigError(name, text, "a beginning with something behind it: latest is for streams")
             return anchor
     return Anchor("startingOffsets", LATEST if is_stream else EARLIEST)
+
+
+def _group(options: _Given) -> str | None:
+    text = options.get("group")
+    if text == "":
+        raise ConfigError("group", text, "the name of a consumer group")
+    return text
 
 
 def _end(options: _Given) -> Anchor:

@@ -18,6 +18,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from riverlog.pipelines.source import splitting
+from riverlog.pipelines.source.group_offsets import GroupOffsets
 from riverlog.pipelines.source.loss import report
 from riverlog.pipelines.source.offsets import Offsets, Range, bounded, following, lost, ranges
 from riverlog.pipelines.source.options import SourceOptions
@@ -68,6 +69,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: Offsets | None = None
         self._target: dict[TopicPartition, int] | None = None
         self._latest = Offsets()
+        self._group: GroupOffsets | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's name, as those below
         """Say where a query begins that has no checkpoint, or none of its first batch."""
@@ -91,6 +93,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Decide where the batch after `start` ends."""
         begin = Offsets.from_json(start)
+        self._note(begin)
         bounds, losses = self._watching().settled(begin.ends)
         report([loss.text for loss in losses], fails=self._options.fails_on_loss)
         self._latest = Offsets({place: found.latest for place, found in bounds.items()})
@@ -114,10 +117,28 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read one task's records."""
         return _read(self._options, partition, self._columns)
 
+    def commit(self, end: dict[str, Any]) -> None:
+        """Take note that everything before `end` is done with."""
+        self._note(Offsets.from_json(end))
+
     def stop(self) -> None:
         """End the connections."""
+        if self._group is not None:
+            self._group.close()
         if self._watch is not None:
             self._watch.close()
+
+    def _note(self, done: Offsets) -> None:
+        """Let the query's group show how far it has come.
+
+        Spark tells of a batch that is done with only when there is another one to plan, but asks for the
+        next offsets all the time, and these begin where the last batch ended.
+        """
+        if self._options.group is None:
+            return
+        if self._group is None:
+            self._group = GroupOffsets(self._options.bootstrap, self._options.group)
+        self._group.note(done.ends)
 
     def _watching(self) -> Watch:
         if self._watch is None:
