@@ -17,13 +17,13 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "riverlog needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[arrow]' --group dev --group clients --group peer
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[arrow,spark]' --group dev --group clients --group peer
 	$(COMPILE)
 	touch $@
 
 install: $(READY) ## create .venv and install riverlog and its development tools
 
-demo: $(READY) ## start a broker, produce, consume, stop: see messages flow
+demo: $(READY) ## a broker, messages and pipelines: see them flow, in less than a minute
 	$(COMPILE)
 	$(BIN)/python -m riverlog demo
 

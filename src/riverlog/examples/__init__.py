@@ -9,6 +9,8 @@
     timelines.py            two changing tables joined into a view
     price_alerts.py         stored queries against each event
     enriched_clicks.py      a stream joined with a table from change capture
+    live.py                 any of them from topic to topic of a cluster, fed as it goes
+      records.py              rows as records and back
 
 Each module has `pipeline`, from frames to a frame, made of Spark's operators and those of `pipelines`;
 `events`, its data; and `expected`, which computes from the same data, without Spark and all at once, what the

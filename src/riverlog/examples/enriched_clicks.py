@@ -72,8 +72,9 @@ def events(seed: int, count: int) -> list[Arrival]:
         changes: list[tuple[datetime, Arrival]] = []
         for _ in range(len(NAMES) if turn == 0 else count // 10):
             at = begins + milliseconds(chance.random() * 60)
-            changes += [(at, record) for record in _change(chance, table, at, turn, len(written))]
-            written += [record for _, record in changes[-1:]]
+            records = _change(chance, table, at, turn, len(written))
+            changes += [(at, record) for record in records]
+            written += records
         repeated = [(begins, record) for record in chance.sample(written, 3)]
         arrivals += disordered(chance, [*changes, *repeated], DELAY)
         clicks = []
@@ -106,8 +107,8 @@ def _change(
         "source": {"lsn": 24_000_000 + number * LSN_STEP, "table": "users"},
         "ts_ms": int(at.timestamp() * 1000),
     }
-    changes = [Arrival(USERS.topic, record)]
-    return [*changes, Arrival(USERS.topic, None)] if after is None else changes
+    changes = [Arrival(USERS.topic, record, key=user)]
+    return [*changes, Arrival(USERS.topic, None, key=user)] if after is None else changes
 
 
 def expected(arrivals: Sequence[Arrival]) -> list[Row]:
@@ -115,7 +116,7 @@ def expected(arrivals: Sequence[Arrival]) -> list[Row]:
     newest: dict[int, Row] = {}
     seen: set[str] = set()
     result = []
-    for topic, row in arrivals:
+    for topic, row, _ in arrivals:
         if row is None:
             continue
         if topic == USERS.topic:

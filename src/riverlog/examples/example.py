@@ -24,7 +24,7 @@ class Input(NamedTuple):
     schema: str
     """Columns and types in SQL's words."""
     key: str
-    """The field that keys a record; one inside another is written `before.id`."""
+    """The column that keys a record, where its arrival says no other key."""
 
 
 class Arrival(NamedTuple):
@@ -32,6 +32,7 @@ class Arrival(NamedTuple):
 
     topic: str
     row: Row | None
+    key: object = None
 
 
 def unchanged(rows: Sequence[Row]) -> list[Row]:

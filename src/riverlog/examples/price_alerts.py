@@ -39,7 +39,7 @@ def queries() -> list[Query]:
     chance = random.Random(ALERTS_SEED)
     asked = []
     for number in range(ALERTS):
-        bound = round(OPENED_CENTS * (1 + chance.choice([1, -1]) * chance.uniform(0.01, 0.09)))
+        bound = round(OPENED_CENTS * (1 + chance.choice([1, -1]) * chance.uniform(0.02, 0.1)))
         bounds = (bound, None) if bound > OPENED_CENTS else (None, bound)
         symbol = chance.choice(SYMBOLS)
         asked.append(Query(f"alert-{number:04}", equals={"symbol": symbol}, ranges={"cents": bounds}))
@@ -63,7 +63,7 @@ def events(seed: int, count: int) -> list[Arrival]:
     for number in range(count):
         at = START + milliseconds((number + chance.random()) / count * SPAN.total_seconds())
         symbol = chance.choice(SYMBOLS)
-        cents[symbol] *= 1 + chance.gauss(0, 0.006)
+        cents[symbol] *= 1 + chance.gauss(0, 0.004)
         tick = {"tick": f"t{seed}-{number}", "symbol": symbol, "at": at, "cents": round(cents[symbol])}
         sent.append((at, Arrival(TICKS.topic, tick)))
     return disordered(chance, sent, DELAY)
