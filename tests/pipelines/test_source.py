@@ -189,6 +189,16 @@ def test_records_of_aborted_and_open_transactions_are_unseen(
     producer.abort_transaction(WAIT_SECONDS)
 
 
+def test_segment_files_of_the_broker_are_read_where_they_are_at_hand(
+    spark: SparkSession, live: BrokerProcess, riverlog_topic: str, tmp_path: Path
+) -> None:
+    write(live.bootstrap, riverlog_topic, numbered(0, 50))
+    here = frame(spark, live.bootstrap, subscribe=riverlog_topic, directory=str(live.data), minPartitions=3)
+    elsewhere = frame(spark, live.bootstrap, subscribe=riverlog_topic, directory=str(tmp_path))
+
+    assert values(here) == values(elsewhere) == numbered(0, 50)
+
+
 def test_an_option_that_is_misspelt_and_a_topic_that_is_not_there_are_named(
     spark: SparkSession, live: BrokerProcess
 ) -> None:

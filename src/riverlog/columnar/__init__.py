@@ -1,7 +1,7 @@
 """The log as Arrow: record batches become columns, without a look at single records in Python.
 
      reading        topics of a cluster: plans splits, reads them       segments       a partition's directory
-          |                                                                  |
+          |              nearby: are these a broker's own? ──────────────▶ |
      fetching       a broker's stored batches, over a socket            segment_files  files, in pieces
           |                                                                  |
           +---------------------------------+--------------------------------+

@@ -8,6 +8,7 @@ of one plan can be read in other processes or on other machines, each by whoever
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,16 +16,20 @@ from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from riverlog.columnar.batches import Collector
+from riverlog.columnar.batches import BadBatch, Collector
 from riverlog.columnar.fetching.cluster import Cluster
 from riverlog.columnar.fetching.partition import PartitionFetcher
 from riverlog.columnar.fetching.requests import EARLIEST, LATEST, addresses
 from riverlog.columnar.isolation import AbortedList, Verdict
-from riverlog.columnar.options import READ_COMMITTED, is_read_committed
+from riverlog.columnar.nearby import partition_directory
+from riverlog.columnar.options import READ_COMMITTED, RecordsLost, is_read_committed
 from riverlog.columnar.schema import checked_columns, schema
-from riverlog.errors import ConfigError
+from riverlog.columnar.segments import read_segments
+from riverlog.errors import ConfigError, StorageError
 from riverlog.protocol.records import RECORDS_BYTES_MAX
 from riverlog.types import TopicPartition
+
+logger = logging.getLogger("riverlog.columnar")
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 TIMEOUT_SECONDS = 30.0
@@ -58,6 +63,7 @@ class Source:
     columns          which columns, in which order; None: all
     timeout_seconds  how long to go on trying while nothing is received
     fetch_bytes      how much to ask for at once: bounds the memory, but for single larger batches
+    directories      the log directories of a broker that may be on this machine: what it leads is read there
     skip_lost        go on where records were deleted before they were read, instead of raising RecordsLost
     """
 
@@ -67,6 +73,7 @@ class Source:
     timeout_seconds: float = TIMEOUT_SECONDS
     fetch_bytes: int = FETCH_BYTES
     skip_lost: bool = False
+    directories: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         addresses(self.bootstrap)
@@ -103,7 +110,7 @@ class Source:
     def batches(self, split: Split) -> Iterator[pa.RecordBatch]:
         """Read a split. Raises BadBatch, RecordsLost, ClusterUnavailable, RequestRefused."""
         with Cluster(self.bootstrap, self.timeout_seconds) as cluster:
-            yield from self._read(cluster, split)
+            yield from self._nearest(cluster, split)
 
     def read(self, splits: Iterable[Split]) -> pa.RecordBatchReader:
         """Read splits one after the other, each when its first records are asked for."""
@@ -111,7 +118,7 @@ class Source:
         def batches() -> Iterator[pa.RecordBatch]:
             with Cluster(self.bootstrap, self.timeout_seconds) as cluster:
                 for split in splits:
-                    yield from self._read(cluster, split)
+                    yield from self._nearest(cluster, split)
 
         return pa.RecordBatchReader.from_batches(schema(self.columns), batches())
 
@@ -142,6 +149,31 @@ class Source:
             return min(max(position, oldest), newest)
 
         return Split(place.topic, place.partition, offset(start, oldest), offset(end, newest))
+
+    def _nearest(self, cluster: Cluster, split: Split) -> Iterator[pa.RecordBatch]:
+        """Read from files where they are at hand, and from the broker what these do not give.
+
+        They may be another broker's, may have been deleted meanwhile, or be damaged.
+        """
+        start = split.start
+        place = TopicPartition(split.topic, split.partition)
+        path = None
+        if self.directories:
+            path = partition_directory(self.directories, place, cluster.home(place))
+        if path is not None:
+            wanted = checked_columns(self.columns)
+            columns = wanted if "offset" in wanted else (*wanted, "offset")
+            try:
+                for batch in read_segments(
+                    path, start=start, end=split.end, isolation=self.isolation, columns=columns
+                ):
+                    start = batch.column("offset")[-1].as_py() + 1
+                    yield batch.select(wanted)
+                return
+            except (OSError, StorageError, RecordsLost, BadBatch) as error:
+                logger.info("%s: reading on from the broker at offset %d: %s", path, start, error)
+        if start < split.end:
+            yield from self._read(cluster, split._replace(start=start))
 
     def _read(self, cluster: Cluster, split: Split) -> Iterator[pa.RecordBatch]:
         place = TopicPartition(split.topic, split.partition)

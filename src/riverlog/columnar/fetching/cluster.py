@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from riverlog.columnar.fetching import requests
 from riverlog.columnar.fetching.connection import Connection
 from riverlog.columnar.fetching.requests import Absent, Leaders, Retry
+from riverlog.columnar.nearby import Home
 from riverlog.errors import RemoteProtocolError, RequestRefused, RiverlogError
 from riverlog.protocol.message import Message
 from riverlog.types import TopicPartition
@@ -142,6 +143,17 @@ class Cluster:
 
         what = next(iter(moments), "")
         return self.attempt(f"{what}: offsets", ask)
+
+    def home(self, place: TopicPartition) -> Home:
+        """Say whose a partition's files are. Raises ClusterUnavailable, RequestRefused."""
+
+        def look() -> Home:
+            found = self._look([place.topic])
+            if place not in found.leaders:
+                raise requests.absence(place.topic)
+            return Home(found.cluster_id, found.topic_ids[place.topic], found.leaders[place])
+
+        return self.attempt(str(place), look)
 
     def leader(self, place: TopicPartition) -> Connection:
         """Give the connection to a partition's leader. Raises OSError, Retry, RequestRefused."""

@@ -12,9 +12,9 @@ from riverlog.types import TopicPartition
 
 FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 1, 2, 3, 18
 
-SPOKEN = {FETCH: (4, 12), LIST_OFFSETS: (2, 7), METADATA: (4, 9), API_VERSIONS: (0, 0)}
+SPOKEN = {FETCH: (4, 12), LIST_OFFSETS: (2, 7), METADATA: (4, 12), API_VERSIONS: (0, 0)}
 """The versions used, first and last: batches of format 2 and isolation levels on the one end, topics by their
-names on the other. Brokers since Apache Kafka 1.0 speak some of each."""
+names on the other. Brokers since Apache Kafka 1.0 speak some of each; ids of topics come since 2.8."""
 
 EARLIEST, LATEST = -2, -1
 """Times that ask ListOffsets for an end of the log."""
@@ -43,6 +43,8 @@ class Leaders(NamedTuple):
     leaders: dict[TopicPartition, int]
     absent: frozenset[str]
     """Topics asked for that the broker does not know."""
+    cluster_id: str | None
+    topic_ids: dict[str, bytes]
 
 
 class Fetched(NamedTuple):
@@ -98,11 +100,11 @@ def leaders_in(response: messages.MetadataResponse, topics: Collection[str]) -> 
     brokers = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
     leaders = {}
     absent = set()
-    found = set()
+    topic_ids = {}
     for answer in response.topics:
         if answer.name is None or answer.name not in topics:
             continue
-        found.add(answer.name)
+        topic_ids[answer.name] = answer.topic_id
         if answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             absent.add(answer.name)
             continue
@@ -110,9 +112,9 @@ def leaders_in(response: messages.MetadataResponse, topics: Collection[str]) -> 
         for partition in answer.partitions:
             leaders[TopicPartition(answer.name, partition.partition_index)] = partition.leader_id
     for topic in topics:
-        if topic not in found:
+        if topic not in topic_ids:
             raise Retry(f"the cluster says nothing about topic {topic!r}")
-    return Leaders(brokers, leaders, frozenset(absent))
+    return Leaders(brokers, leaders, frozenset(absent), response.cluster_id, topic_ids)
 
 
 def topics_in(response: messages.MetadataResponse) -> list[str]:

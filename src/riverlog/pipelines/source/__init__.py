@@ -14,7 +14,7 @@
       rows.py        the columns in Spark
 
     driver   watching ──▶ offsets ──▶ splitting ──▶ tasks          (one process for each query, kept)
-    workers  task ──▶ riverlog.columnar: fetch, decode by the column ──▶ Arrow ──▶ Spark
+    workers  task ──▶ riverlog.columnar: fetch or files, decode by the column ──▶ Arrow ──▶ Spark
 
 Promises
 - What a batch of a stream reads goes by its two offsets and the options alone: repeated, it is the same.

@@ -37,6 +37,7 @@ _BOTH = (
     "kafka.isolation.level",
     "isolation",
     "columns",
+    "directory",
     "timeoutSeconds",
 )
 _BATCH_ONLY = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
@@ -62,6 +63,8 @@ class SourceOptions:
     group: str | None
     """Which group shows how far a query has come."""
     timeout_seconds: float
+    directories: tuple[str, ...]
+    """Log directories of a broker that tasks may have on their own disks."""
 
     @property
     def is_committed(self) -> bool:
@@ -94,6 +97,7 @@ def source_options(given: Mapping[str, str], *, is_stream: bool) -> SourceOption
         isolation=isolation,
         group=_group(options),
         timeout_seconds=TIMEOUT_SECONDS if timeout is None else float(timeout),
+        directories=_directories(options),
     )
 
 
@@ -138,6 +142,14 @@ def _group(options: _Given) -> str | None:
     if text == "":
         raise ConfigError("group", text, "the name of a consumer group")
     return text
+
+
+def _directories(options: _Given) -> tuple[str, ...]:
+    text = options.get("directory")
+    found = tuple(filter(None, (path.strip() for path in (text or "").split(","))))
+    if text is not None and (not found or not all(path.startswith("/") for path in found)):
+        raise ConfigError("directory", text, "a broker's log directories, by absolute paths: /data/riverlog")
+    return found
 
 
 def _end(options: _Given) -> Anchor:

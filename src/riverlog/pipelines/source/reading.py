@@ -1,4 +1,8 @@
-"""A task: the records of one range of offsets, as Arrow. It runs in Spark's Python workers."""
+"""A task: the records of one range of offsets, as Arrow. It runs in Spark's Python workers.
+
+Where a range ends was asked of the broker with the isolation of the query: it is the high watermark or the
+last stable offset of that time, at most. So segment files may be read up to there without asking again.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +32,7 @@ def read_range(options: SourceOptions, wanted: Range, columns: Sequence[str]) ->
         columns=rows.log_columns(columns),
         timeout_seconds=options.timeout_seconds,
         skip_lost=not options.fails_on_loss,
+        directories=options.directories,
     )
     split = Split(wanted.place.topic, wanted.place.partition, wanted.start, wanted.end)
     try:

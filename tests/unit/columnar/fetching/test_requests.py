@@ -55,7 +55,7 @@ def versions(**offered: tuple[int, int]) -> messages.ApiVersionsResponse:
 def test_the_newest_version_that_both_speak_is_used() -> None:
     agreed = requests.agreed_versions(versions(fetch=(0, 7)), "one:1")
 
-    assert agreed == {1: 7, 2: 7, 3: 9, 18: 0}
+    assert agreed == {1: 7, 2: 7, 3: 12, 18: 0}
 
 
 @pytest.mark.parametrize("offered", [(0, 3), (13, 20)])
@@ -99,11 +99,13 @@ def test_a_time_that_no_record_reaches_has_no_offset() -> None:
 
 def test_topics_that_are_absent_are_told_from_those_that_are_there() -> None:
     response = messages.MetadataResponse(
+        cluster_id="mine",
         brokers=[messages.MetadataResponseBroker(node_id=7, host="here", port=9)],
         topics=[
             messages.MetadataResponseTopic(name="gone", error_code=3),
             messages.MetadataResponseTopic(
                 name="orders",
+                topic_id=bytes(range(16)),
                 partitions=[messages.MetadataResponsePartition(partition_index=0, leader_id=7)],
             ),
         ],
@@ -111,7 +113,8 @@ def test_topics_that_are_absent_are_told_from_those_that_are_there() -> None:
 
     found = requests.leaders_in(response, ["gone", "orders"])
 
-    assert found == ({7: ("here", 9)}, {ORDERS: 7}, {"gone"})
+    assert (found.brokers, found.leaders, found.absent) == ({7: ("here", 9)}, {ORDERS: 7}, {"gone"})
+    assert (found.cluster_id, found.topic_ids["orders"]) == ("mine", bytes(range(16)))
 
 
 def test_what_the_cluster_keeps_for_itself_is_no_topic() -> None:

@@ -47,6 +47,11 @@ def test_names_of_options_are_read_whatever_their_case_and_by_either_name() -> N
     assert (options.bootstrap, options.pattern, options.is_committed) == ("one:1", "c.*", False)
 
 
+def test_directories_are_absolute_and_may_be_several() -> None:
+    assert stream(directory="/data/a, /data/b").directories == ("/data/a", "/data/b")
+    assert stream().directories == ()
+
+
 def test_topics_and_partitions_are_named_once_each() -> None:
     assert stream(subscribe="b, a,,b").topics == ("a", "b")
     assigned = source_options({"bootstrap": "one:1", "assign": '{"clicks": [1, 0, 1]}'}, is_stream=True)
@@ -113,6 +118,9 @@ def test_offsets_are_wanted_for_all_partitions_and_for_no_others() -> None:
         ("isolation", "serializable"),
         ("bootstrap", "nowhere:"),
         ("kafka.bootstrap.servers", "two:2"),
+        ("directory", "data"),
+        ("directory", " "),
+        ("group", ""),
     ],
 )
 def test_what_makes_no_sense_is_refused_by_name(name: str, value: str) -> None:
