@@ -21,11 +21,14 @@ Promises
   that is larger: `reading.FETCH_BYTES`, `segment_files.CHUNK_BYTES`, `batches.RECORDS_BYTES_TARGET`.
 - From `batches` on down nothing touches a file, a socket or a clock.
 - Only this room loads pyarrow and numba: `pip install riverlog[arrow]`.
+
+Names are imported on first use, since numba takes a while to load and planning does without it.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 try:
     for needed in ("numpy", "pyarrow"):
@@ -33,12 +36,15 @@ try:
 except ImportError as error:
     raise ImportError(f"riverlog.columnar needs Arrow: pip install 'riverlog[arrow]' ({error})") from error
 
-from riverlog.columnar.batches import BadBatch
-from riverlog.columnar.fetching.cluster import Cluster, ClusterUnavailable
-from riverlog.columnar.options import RecordsLost
-from riverlog.columnar.reading import Position, Positions, Source, Split, read
+# Not on first use as the rest: a module of its name would be in the way.
 from riverlog.columnar.schema import COLUMNS, schema
-from riverlog.columnar.segments import read_segments
+
+if TYPE_CHECKING:
+    from riverlog.columnar.batches import BadBatch
+    from riverlog.columnar.fetching.cluster import Cluster, ClusterUnavailable
+    from riverlog.columnar.options import RecordsLost
+    from riverlog.columnar.reading import Position, Positions, Source, Split, read
+    from riverlog.columnar.segments import read_segments
 
 __all__ = [
     "read",
@@ -54,3 +60,22 @@ __all__ = [
     "ClusterUnavailable",
     "RecordsLost",
 ]
+
+_HOMES = {
+    "read": "reading",
+    "read_segments": "segments",
+    "Source": "reading",
+    "Split": "reading",
+    "Position": "reading",
+    "Positions": "reading",
+    "Cluster": "fetching.cluster",
+    "BadBatch": "batches",
+    "ClusterUnavailable": "fetching.cluster",
+    "RecordsLost": "options",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

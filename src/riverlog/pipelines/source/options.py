@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from riverlog.columnar import Source
+from riverlog.columnar.fetching.requests import addresses
+from riverlog.columnar.options import READ_COMMITTED, is_read_committed
 from riverlog.errors import ConfigError
 from riverlog.pipelines.source import anchors
 from riverlog.pipelines.source.anchors import EARLIEST, LATEST, Anchor
@@ -69,7 +70,7 @@ class SourceOptions:
     @property
     def is_committed(self) -> bool:
         """Whether records of open and aborted transactions are left out."""
-        return self.isolation == "read_committed"
+        return self.isolation == READ_COMMITTED
 
 
 def source_options(given: Mapping[str, str], *, is_stream: bool) -> SourceOptions:
@@ -79,9 +80,10 @@ def source_options(given: Mapping[str, str], *, is_stream: bool) -> SourceOption
     if bootstrap is None:
         raise ConfigError("kafka.bootstrap.servers", "", "HOST:PORT[,HOST:PORT]..., as in 127.0.0.1:9092")
     topics, pattern, assigned = _what(options)
-    isolation = options.one_of("kafka.isolation.level", "isolation") or "read_committed"
+    isolation = options.one_of("kafka.isolation.level", "isolation") or READ_COMMITTED
     timeout = options.number("timeoutSeconds")
-    Source(bootstrap=bootstrap, isolation=isolation)  # refuses what makes no sense
+    addresses(bootstrap)
+    is_read_committed(isolation)
     return SourceOptions(
         bootstrap=bootstrap,
         topics=topics,

@@ -22,7 +22,6 @@ from riverlog.pipelines.source.group_offsets import GroupOffsets
 from riverlog.pipelines.source.loss import report
 from riverlog.pipelines.source.offsets import Offsets, Range, bounded, following, lost, ranges
 from riverlog.pipelines.source.options import SourceOptions
-from riverlog.pipelines.source.reading import read_range
 from riverlog.pipelines.source.watching import Watch
 from riverlog.types import TopicPartition
 
@@ -156,4 +155,7 @@ def _read(
 ) -> Iterator[pa.RecordBatch]:
     if partition.value is None:  # what Spark makes of an empty list of tasks
         return iter(())
+    # Here, since only tasks need what decodes records, and it takes a while to load.
+    from riverlog.pipelines.source.reading import read_range
+
     return read_range(options, partition.value, columns)
