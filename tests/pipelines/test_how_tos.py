@@ -20,6 +20,7 @@ NAMES = [
     "find-patterns",
     "match-stored-queries",
     "count-approximately",
+    "read-topics-in-spark",
     "write-topics-from-spark",
 ]
 

@@ -7,7 +7,6 @@ The options are in `options`, the columns in `rows`.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT = "riverlog"
-SINK = "riverlog.pipelines.sinks.topic"
 
 
 class RiverlogDataSource(DataSource):
@@ -57,14 +55,16 @@ class RiverlogDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Write a frame to topics; a topic is only ever appended to. Raises ConfigError."""
         _refuse(overwrite)
-        made: DataSourceWriter = import_module(SINK).batch_writer(self.options, schema)
-        return made
+        from riverlog.pipelines.sinks.topic import batch_writer
+
+        return batch_writer(self.options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Write a stream to topics. Raises ConfigError."""
         _refuse(overwrite)
-        made: DataSourceStreamWriter = import_module(SINK).stream_writer(self.options, schema)
-        return made
+        from riverlog.pipelines.sinks.topic import stream_writer
+
+        return stream_writer(self.options, schema)
 
 
 def register(spark: SparkSession) -> None:
