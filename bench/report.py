@@ -96,14 +96,14 @@ def markdown(results: Results, rows: dict[str, Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def record(page: str, measured: str) -> str:
-    """Return the page with its measured part replaced.
+def record(page: str, measured: str, start_mark: str = START_MARK, end_mark: str = END_MARK) -> str:
+    """Return the page with its measured part replaced, which lies between two marks.
 
     Raises:
         ValueError: the page has no such part.
     """
-    before, start, rest = page.partition(START_MARK)
-    _, end, after = rest.partition(END_MARK)
+    before, start, rest = page.partition(start_mark)
+    _, end, after = rest.partition(end_mark)
     if not start or not end:
-        raise ValueError(f"the page lacks {START_MARK} ... {END_MARK}")
-    return f"{before}{START_MARK}\n{measured}\n{END_MARK}{after}"
+        raise ValueError(f"the page lacks {start_mark} ... {end_mark}")
+    return f"{before}{start_mark}\n{measured}\n{end_mark}{after}"

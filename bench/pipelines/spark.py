@@ -1,0 +1,63 @@
+"""Spark for a measurement: a session of riverlog's making, and the two ways of reading and writing topics.
+
+Imported in processes of their own only, since PySpark is slow to load and a JVM stays for the program's life.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from bench.maven import fetched
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+HEAP = "2g"
+CONNECTOR = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.2",
+    "org.apache.commons:commons-pool2:2.13.1",
+)
+RIVERLOG, KAFKA = "riverlog", "kafka"
+"""Names of formats."""
+
+
+def connector_jars() -> str:
+    """Give the jars of Spark's Kafka connector, as `spark.jars` wants them; fetches them the first time."""
+    directory = fetched("spark-kafka-4.2.0", CONNECTOR, are_complete=True)
+    return ",".join(sorted(str(jar) for jar in directory.glob("*.jar")))
+
+
+def started(formats: str) -> SparkSession:
+    """Start Spark for one of the formats."""
+    from riverlog.pipelines import session
+
+    settings = {"spark.driver.memory": HEAP}
+    if formats == KAFKA:
+        settings["spark.jars"] = connector_jars()
+    return session("bench", master=f"local[{cores()}]", settings=settings)
+
+
+def topic(source: Any, formats: str, port: int, name: str, **options: str) -> DataFrame:
+    """Read a topic by `spark.read` or `spark.readStream`, from its start."""
+    reader = source.format(formats).option("kafka.bootstrap.servers", f"127.0.0.1:{port}")
+    for option, value in {"subscribe": name, "startingOffsets": "earliest", **options}.items():
+        reader = reader.option(option, value)
+    frame: DataFrame = reader.load()
+    return frame
+
+
+def into_topic(
+    frame: DataFrame, formats: str, port: int, name: str, checkpoint: str, mode: str = "append"
+) -> Any:
+    """Start a query that writes all columns of a frame as JSON."""
+    writer = frame.selectExpr("to_json(struct(*)) as value").writeStream.format(formats).outputMode(mode)
+    writer = writer.option("kafka.bootstrap.servers", f"127.0.0.1:{port}").option("topic", name)
+    return writer.option("checkpointLocation", checkpoint).start()
+
+
+def cores() -> int:
+    """Say how many tasks run at a time."""
+    return len(os.sched_getaffinity(0))
