@@ -56,7 +56,7 @@ class Counting:
         self._options = options
         self._checkpoint = directory
 
-    def run(self, way: Callable[[DataFrame], Any] | None = None) -> None:
+    def run(self, way: Callable[[DataFrame, int], Any] | None = None) -> None:
         """Process all there is, and stop."""
         writer = self.rows.writeStream.trigger(availableNow=True).option(
             "checkpointLocation", str(self._checkpoint)
@@ -186,6 +186,61 @@ def test_a_batch_is_written_with_all_that_a_record_may_say(
 
     assert [tuple(each) for each in committed(riverlog_broker.bootstrap, one, 2)] == [(1, b"k", b"v")]
     assert len(committed(riverlog_broker.bootstrap, other, 2)) == 1
+
+
+def test_a_numbered_write_whose_tasks_may_change_is_refused(
+    riverlog_spark: SparkSession, options: dict[str, str]
+) -> None:
+    numbered = {**options, "sinkId": options["topic"], "batchId": "0"}
+    frame = riverlog_spark.range(1).selectExpr("'x' AS value")
+    frame.write.format("riverlog").mode("append").options(**numbered).save()
+    riverlog_spark.conf.set("spark.sql.adaptive.enabled", "true")
+    try:
+        with pytest.raises(PySparkException, match=r"spark\.sql\.adaptive\.enabled=false"):
+            frame.write.format("riverlog").mode("append").options(**numbered).save()
+        frame.write.format("riverlog").mode("append").options(**options).save()
+    finally:
+        riverlog_spark.conf.set("spark.sql.adaptive.enabled", "false")
+
+
+def test_a_stream_without_state_keeps_its_tasks_unless_somebody_insists(
+    riverlog_spark: SparkSession, options: dict[str, str], written: Written, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text('{"n": 1}\n')
+    rows = riverlog_spark.readStream.schema("n long").json(str(tmp_path / "in")).repartition("n")
+    values = rows.selectExpr("to_json(array(n)) AS value")
+
+    def run(checkpoint: str) -> None:
+        writer = values.writeStream.format("riverlog").options(**options).trigger(availableNow=True)
+        writer.option("checkpointLocation", str(tmp_path / checkpoint)).start().awaitTermination()
+
+    streams = "spark.sql.adaptive.streaming.stateless.enabled"
+    riverlog_spark.conf.set("spark.sql.adaptive.enabled", "true")
+    try:
+        run("one")
+        riverlog_spark.conf.set(streams, "true")
+        with pytest.raises(PySparkException, match="may change the tasks of this query"):
+            run("other")
+    finally:
+        riverlog_spark.conf.set("spark.sql.adaptive.enabled", "false")
+        riverlog_spark.conf.set(streams, "false")
+
+    assert written() == [[1]]
+
+
+def test_a_function_for_foreach_batch_may_shuffle(
+    counting: Counting, written: Written, options: dict[str, str], riverlog_spark: SparkSession
+) -> None:
+    sink = TopicSink(options["topic"], bootstrap=options["kafka.bootstrap.servers"])
+    counting.words.feed(("a", "10:00:01"))
+    riverlog_spark.conf.set("spark.sql.adaptive.enabled", "true")
+    try:
+        counting.run(lambda frame, batch: sink(frame.repartition("key"), batch))
+    finally:
+        riverlog_spark.conf.set("spark.sql.adaptive.enabled", "false")
+
+    assert written() == [["a", "1"]]
 
 
 def test_a_frame_that_cannot_be_written_is_refused_before_anything_runs(

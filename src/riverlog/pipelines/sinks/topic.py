@@ -23,7 +23,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from riverlog.errors import RiverlogError
-from riverlog.pipelines.sinks.foreach import QUERY_PROPERTY, BatchSink
+from riverlog.pipelines.sinks.foreach import QUERY_PROPERTY, BatchSink, SinkRefused
 from riverlog.pipelines.sinks.markers import Place, Report, check_reports
 from riverlog.pipelines.sinks.options import TopicOptions, topic_options
 from riverlog.pipelines.sinks.rows import check_columns
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 FORMAT = "riverlog"
 BATCH_PROPERTY = "streaming.sql.batchId"
+ADAPTIVE = "spark.sql.adaptive.enabled"
+ADAPTIVE_STREAMS = "spark.sql.adaptive.streaming.stateless.enabled"
+"""Of streams without state; those with state are left alone by Spark."""
 
 
 @dataclass
@@ -63,6 +66,7 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskReport:
         """Write the rows of this task."""
         context = _context()
+        _check_tasks_are_fixed(context, ADAPTIVE, ADAPTIVE_STREAMS)
         query = _property(context, QUERY_PROPERTY)
         name = self._options.sink_id
         sink = query if name is None else f"{name}-{query}"
@@ -87,7 +91,10 @@ class TopicBatchWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskReport:
         """Write the rows of this task."""
-        return _written(self._options, Place(self._sink, self._batch, _context().partitionId()), iterator)
+        context = _context()
+        if self._options.batch is not None:
+            _check_tasks_are_fixed(context, ADAPTIVE)
+        return _written(self._options, Place(self._sink, self._batch, context.partitionId()), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Check, on the driver, that every task has reported; the tasks have committed their rows."""
@@ -122,7 +129,14 @@ class TopicSink(BatchSink):
     def write(self, frame: DataFrame, sink: str, batch: int) -> None:
         """Write a batch, unless it is there."""
         numbered = {"sinkId": sink, "batchId": str(batch)}
-        frame.write.format(FORMAT).mode("append").options(**self._options, **numbered).save()
+        # The session is the query's own; what a function for `foreachBatch` adds is planned as batches are.
+        settings = frame.sparkSession.conf
+        before = settings.get(ADAPTIVE) or "true"
+        settings.set(ADAPTIVE, "false")
+        try:
+            frame.write.format(FORMAT).mode("append").options(**self._options, **numbered).save()
+        finally:
+            settings.set(ADAPTIVE, before)
 
 
 def _checked(options: Mapping[str, str], schema: StructType, *, is_stream: bool) -> TopicOptions:
@@ -146,6 +160,16 @@ def _context() -> TaskContext:
     context = TaskContext.get()
     assert context is not None, "Spark writes in tasks"
     return context
+
+
+def _check_tasks_are_fixed(context: TaskContext, *settings: str) -> None:
+    """Refuse what may cut a batch that runs again into other tasks, by its data or by the cores at hand."""
+    if all(context.getLocalProperty(setting) != "false" for setting in settings):
+        raise SinkRefused(
+            "Spark may change the tasks of this query while it runs (adaptive execution), and a batch that "
+            "runs again may then have other tasks, whose rows would be there twice or not at all: set "
+            f"{settings[-1]}=false, as riverlog.pipelines.register does for streams"
+        )
 
 
 def _property(context: TaskContext, name: str) -> str:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT = "riverlog"
+ADAPTIVE_STREAMS = "spark.sql.adaptive.streaming.stateless.enabled"
+"""With it a batch that runs again may have other tasks than before, by the cores that are there by then."""
 
 
 class RiverlogDataSource(DataSource):
@@ -68,8 +70,12 @@ class RiverlogDataSource(DataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Let a session read and write `format("riverlog")`; those that `session` makes do already."""
+    """Let a session read and write `format("riverlog")`; those that `session` makes do already.
+
+    Streams without state keep the tasks that they are planned with from then on, as the sink needs it.
+    """
     spark.dataSource.register(RiverlogDataSource)
+    spark.conf.set(ADAPTIVE_STREAMS, "false")
 
 
 def _refuse(overwrite: bool) -> None:
