@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 BOOTSTRAP_VARIABLE = "RIVERLOG_BOOTSTRAP"
+CACHE_VARIABLE = "RIVERLOG_CACHE"
+NO_SETTINGS = (BOOTSTRAP_VARIABLE, CACHE_VARIABLE)
+"""Variables of the commands and of pipelines, which a broker does not take for settings."""
+
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 DEFAULT_TIMEOUT_SECONDS = 10.0
 CONNECTION_TITLE = "connection"

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from riverlog.cli.arguments import BOOTSTRAP_VARIABLE, Subparsers, add_command
+from riverlog.cli.arguments import NO_SETTINGS, Subparsers, add_command
 
 if TYPE_CHECKING:
     from riverlog.config import BrokerConfig
@@ -82,8 +82,7 @@ def config_from(arguments: argparse.Namespace) -> BrokerConfig:
     """Read the settings from every source, as the options of `add_settings` say."""
     from riverlog.config import load_config
 
-    environment = dict(os.environ)
-    environment.pop(BOOTSTRAP_VARIABLE, None)  # the commands' variable, no setting of a broker
+    environment = {name: value for name, value in os.environ.items() if name not in NO_SETTINGS}
     return load_config(
         file=arguments.config,
         environment=environment,

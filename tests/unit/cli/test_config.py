@@ -61,12 +61,14 @@ def test_settings_of_kafka_without_effect_are_named(
     assert "riverlog: 1 setting has no effect here: num.io.threads" in capsys.readouterr().err
 
 
-def test_the_commands_own_variable_is_no_setting(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("variable", ["RIVERLOG_BOOTSTRAP", "RIVERLOG_CACHE"])
+def test_variables_that_are_not_for_the_broker_are_no_settings(
+    variable: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RIVERLOG_BOOTSTRAP", "elsewhere:9092")
+    monkeypatch.setenv(variable, "elsewhere:9092")
 
     assert main(["config", "show"]) == 0
+    assert variable not in capsys.readouterr().err
 
 
 def test_a_setting_without_value_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
