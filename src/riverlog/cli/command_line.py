@@ -19,7 +19,9 @@ from riverlog.cli import (
     groups,
     log,
     offsets,
+    pipelines,
     produce,
+    run,
     topics,
     txn,
     up,
@@ -48,6 +50,23 @@ examples:
 
 `riverlog COMMAND --help` explains each command."""
 
+_COMMANDS = (
+    up,
+    demo,
+    topics,
+    produce,
+    consume,
+    export,
+    groups,
+    offsets,
+    txn,
+    run,
+    pipelines,
+    config,
+    log,
+    version,
+)
+
 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of the whole command line."""
@@ -60,7 +79,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"riverlog {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for module in (up, demo, topics, produce, consume, export, groups, offsets, txn, config, log, version):
+    for module in _COMMANDS:
         module.add_to(commands)
     return top
 

@@ -22,6 +22,7 @@
     stored_queries.py  thousands of queries against each event
       query_index.py   the index over the queries, pure
     processors.py      Spark's side of operators that answer at once
+    jobs/              queries as an app that is started, watched, stopped and brought to a new version
     ordered.py         rows of a key in order of event time, for a pure machine (`steps.py`)
 
 Spark does windows, watermarks, joins, state and checkpoints. Here is what it lacks, as functions from
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from riverlog.pipelines.decoding.dead_letters import dead_letters, good_records, write_decoded
     from riverlog.pipelines.decoding.decode import decode
     from riverlog.pipelines.java import JavaMissing
+    from riverlog.pipelines.jobs.app import App
+    from riverlog.pipelines.jobs.following import follow
     from riverlog.pipelines.lateness import mark_late, write_split
     from riverlog.pipelines.pattern_matching import match_pattern
     from riverlog.pipelines.patterns import Pattern, PatternRefused, absent, step
@@ -82,6 +85,8 @@ __all__ = [
     "match_pattern",
     "Query",
     "match_queries",
+    "App",
+    "follow",
     "ColumnRefused",
     "PatternRefused",
     "QueryRefused",
@@ -116,6 +121,8 @@ _HOMES = {
     "Query": "query_index",
     "QueryRefused": "query_index",
     "match_queries": "stored_queries",
+    "App": "jobs.app",
+    "follow": "jobs.following",
     "SparkMissing": "spark_session",
     "JavaMissing": "java",
 }
