@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from riverlog.client import ConsumedRecord
+from riverlog.client import ConsumedRecord, Producer
 from riverlog.pipelines import App, follow
 from riverlog.pipelines.jobs.app import AppRefused
 from riverlog.pipelines.jobs.app_run import QueryFailed
@@ -270,7 +270,7 @@ def test_what_a_function_gives_must_make_sense(shop: Shop) -> None:
         shop.catch_up(app(lambda _: 1 / 0, output="x"))
 
 
-def test_results_may_be_published_each_time_they_change(shop: Shop) -> None:
+def test_results_may_be_published_each_time_they_change_and_bad_records_are_counted(shop: Shop) -> None:
     app = App("shop")
 
     @app.query("counts", output=shop.output, key="page", output_mode="update")
@@ -279,6 +279,8 @@ def test_results_may_be_published_each_time_they_change(shop: Shop) -> None:
 
     shop.click(30)
     shop.catch_up(app)
+    with Producer(shop.bootstrap) as producer:
+        producer.send(shop.topic, b"no JSON")
     shop.click(3)
     shop.catch_up(app)
 
@@ -287,6 +289,9 @@ def test_results_may_be_published_each_time_they_change(shop: Shop) -> None:
         for key in (b"p0", b"p1", b"p2")
         for count in (10, 11)
     ]
+    status = shop.board.refresh().status("shop", "counts", 1)
+    assert status is not None
+    assert (status.rows_in, status.bad_rows) == (4, 1)
 
 
 def test_an_output_that_nobody_publishes_is_named(shop: Shop) -> None:

@@ -76,6 +76,7 @@ def told_as_line(status: Status) -> str:
             f"lag {sum(status.lag.values()):,}",
             *([f"watermark {status.watermark}"] if status.watermark else []),
             f"late {status.late_rows:,}",
+            *([f"bad {status.bad_rows:,}"] if status.bad_rows else []),
             f"{status.batch_ms:,} ms",
         ]
     if status.error:
@@ -173,6 +174,7 @@ def _details(known: Known, status: Status) -> list[tuple[str, str]]:
         ("batch", f"{status.batch}, in {status.batch_ms:,} ms" if status.batch >= 0 else ""),
         ("watermark", status.watermark),
         ("late rows", f"{status.late_rows:,}"),
+        ("bad rows", f"{status.bad_rows:,}"),
         ("where", f"process {status.process} on {status.host}"),
         ("started", show_time(status.started_ms)),
         ("updated", show_time(status.updated_ms)),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from riverlog.errors import RiverlogError
 from riverlog.pipelines.jobs.checkpoint import Position, is_at_or_after, position_of
-from riverlog.pipelines.jobs.contract import Contract
 from riverlog.pipelines.jobs.limits import until
 from riverlog.pipelines.jobs.measuring import Tally
 from riverlog.pipelines.jobs.preparing import Cluster, Prepared
@@ -35,18 +34,13 @@ class Rest:
     batch: int
 
 
-def moves_with_watermark(contract: Contract) -> bool:
-    """Say whether a batch without rows may put something out."""
-    return bool(contract.operators and contract.watermarks) and contract.output.mode != "complete"
-
-
 def rest_of(state: VersionState) -> Rest:
     """Tell where a version that does not run has come to rest. Raises `NotSettled`."""
     contract = state.contract()
     if contract is None:
         raise NotSettled(f"{state.title} was never started from {state.directory}")
     progress = state.progress()
-    if not progress.is_settled(moves_with_watermark=moves_with_watermark(contract)):
+    if not progress.is_settled(moves_with_watermark=contract.moves_with_watermark):
         raise NotSettled(
             f"{state.title} did not end at the end of a batch: it was killed, or had to stop in time. Run "
             "it once "

@@ -228,9 +228,11 @@ class AppRun:
     def _stop(self, those: list[Running], command: str) -> None:
         deadline = deadline_in(self._plan.stop_seconds)
         for running in those:
+            running.hold()
+        for running in those:
             self._running.remove(running)
-            failure = running.failure()
             is_at_rest = running.stop(deadline)
+            failure = running.failure()
             note = failure or ("" if is_at_rest else "stopped in the middle of a batch, which runs again")
             status = replace(self._measured(running, 0), state=FAILED if failure else STOPPED, error=note)
             self._say(replace(status, obeyed=command))
@@ -253,6 +255,7 @@ class AppRun:
             rows_out_per_second=per_second(before.rows_out, tally.rows_out, seconds),
             lag=lag_of(topics, newest),
             late_rows=tally.late_rows,
+            bad_rows=tally.bad_rows,
             watermark=tally.watermark,
             batch_ms=tally.batch_ms,
         )

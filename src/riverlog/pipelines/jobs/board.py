@@ -87,7 +87,10 @@ class Board:
         if self._producer is None:
             self._make_topic()
             self._producer = Producer(
-                self.servers, timeout_seconds=self.timeout_seconds, properties=self.properties
+                self.servers,
+                delivery_seconds=self.timeout_seconds,
+                timeout_seconds=self.timeout_seconds,
+                properties=self.properties,
             )
         for key, value in records:
             self._producer.send(TOPIC, value, key=key, partition=0)

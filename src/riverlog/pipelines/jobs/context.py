@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from riverlog.pipelines.jobs.app import AppRefused, Query
 from riverlog.pipelines.jobs.contract import READ
+from riverlog.pipelines.jobs.measuring import BAD_RECORDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +49,8 @@ class Context:
 
         Without a schema the frame has the record's own columns: key, value, topic, partition, offset,
         timestamp. With one, values are decoded, by `riverlog.pipelines.decode` and what else it takes, and
-        the frame has the schema's columns. A record that cannot be decoded is left out; `keep_bad` keeps
-        it, with a column `bad` and the record's own columns, for `dead_letters`.
+        the frame has the schema's columns. A record that cannot be decoded is left out and counted;
+        `keep_bad` keeps it, with a column `bad` and the record's own columns, for `dead_letters`.
 
         `name` is that of the source in the checkpoint, the topic's unless given: a topic that is read twice
         needs one. `options` are those of the format `riverlog`.
@@ -97,5 +98,6 @@ def _decoded(
     # Without the record's own columns a schema may have a column `key`.
     read = decode(frame.select("value"), encoding, schema, **decoding)
     names = [name for name in read.columns if name != BAD]
-    good = read.where(F.col(BAD).isNull())
+    counted = read.observe(f"{BAD_RECORDS}{source}", F.count(F.col(BAD)).alias("bad"))
+    good = counted.where(F.col(BAD).isNull())
     return good.select(*(F.col(f"`{name}`").alias(name, metadata={READ: source}) for name in names))

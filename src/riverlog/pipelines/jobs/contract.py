@@ -119,6 +119,11 @@ class Contract:
     encoding: str = "unsaferow"
     names_sources: bool = True
 
+    @property
+    def moves_with_watermark(self) -> bool:
+        """Whether a batch without rows may put something out."""
+        return bool(self.operators and self.watermarks) and self.output.mode != "complete"
+
     def to_json(self) -> dict[str, Any]:
         """Give it as what JSON can hold."""
         return {"format": FORMAT, **asdict(self)}

@@ -13,6 +13,8 @@ from typing import Any
 
 from riverlog.pipelines.jobs.checkpoint import position_of
 
+BAD_RECORDS = "bad records of "
+"""Begins the name under which a source's records are counted that could not be decoded."""
 REASON_LINES_MAX = 12
 REASON_CHARACTERS_MAX = 2000
 
@@ -28,6 +30,7 @@ class Tally:
     rows_in: int = 0
     rows_out: int | None = None
     late_rows: int = 0
+    bad_rows: int = 0
     batch_ms: int = 0
     watermark: str = ""
     ends: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -46,6 +49,11 @@ class Tally:
                 self.rows_out = (self.rows_out or 0) + written
             self.late_rows += sum(
                 each.get("numRowsDroppedByWatermark", 0) for each in document.get("stateOperators", ())
+            )
+            self.bad_rows += sum(
+                counted["bad"]
+                for name, counted in document.get("observedMetrics", {}).items()
+                if name.startswith(BAD_RECORDS)
             )
             self.batch_ms = int(document["durationMs"].get("triggerExecution", 0))
             watermark = document.get("eventTime", {}).get("watermark", "")

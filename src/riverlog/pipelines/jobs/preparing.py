@@ -23,6 +23,8 @@ SETTINGS = {
     EVOLUTION: "true",
     # What a busy query did between two looks at it.
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
+    # How long Spark may take to end a query that it was told to stop.
+    "spark.sql.streaming.stopTimeout": "30s",
 }
 
 

@@ -42,6 +42,7 @@ class Status:
     rows_out_per_second: float | None = None
     lag: Mapping[str, int] = field(default_factory=dict)
     late_rows: int = 0
+    bad_rows: int = 0
     watermark: str = ""
     batch_ms: int = 0
     error: str = ""

@@ -64,27 +64,35 @@ class Running:
 
     def stop(self, deadline: float) -> bool:
         """End it at the end of a batch; say whether that was reached before the deadline (of `monotonic`)."""
-        state = self.prepared.state
-        state.limit(HOLD)
+        self.hold()
         try:
             is_at_rest = self._rests_before(deadline)
             self.look()
             self.handle.stop()
         finally:
-            state.limit(None)
+            self.prepared.state.limit(None)
         return is_at_rest
+
+    def hold(self) -> None:
+        """Let its sources give nothing further; `stop` then has less to wait for."""
+        self.prepared.state.limit(HOLD)
 
     def _rests_before(self, deadline: float) -> bool:
         """Wait until Spark has nothing left to do."""
         waiting = threading.Thread(target=self._settle, name=f"riverlog-settle-{self.title}", daemon=True)
         waiting.start()
         while waiting.is_alive() and self.is_active:
-            if self.prepared.query.trigger is not None and not self.handle.status["isTriggerActive"]:
-                return True  # the next batch is not due for a while
+            is_pausing = self.prepared.query.trigger is not None and not self.handle.status["isTriggerActive"]
+            if is_pausing and self._is_settled():
+                return True  # the next batch is not due for a while, and nothing is left for it
             if monotonic() > deadline:
-                return False
+                return is_pausing
             waiting.join(_SLICE_SECONDS)
         return True
+
+    def _is_settled(self) -> bool:
+        moves = self.prepared.contract.moves_with_watermark
+        return self.prepared.state.progress().is_settled(moves_with_watermark=moves)
 
     def _settle(self) -> None:
         try:

@@ -235,6 +235,12 @@ def test_sources_without_names_may_not_change() -> None:
     assert verdict(other, nameless)[0] is Level.REPLAY
 
 
+def test_a_name_that_comes_later_needs_a_replay() -> None:
+    nameless = replace(reading(replace(CLICKS, name="")), names_sources=False)
+
+    assert verdict(CONTRACT, nameless)[0] is Level.REPLAY
+
+
 def test_a_name_that_is_missing_now_needs_a_replay() -> None:
     nameless = replace(reading(replace(CLICKS, name="")), names_sources=False)
 

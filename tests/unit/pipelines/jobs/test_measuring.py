@@ -18,6 +18,7 @@ def document(
         "stateOperators": [{"numRowsDroppedByWatermark": late}],
         "sources": [{"endOffset": {"clicks": {"0": offset}}}],
         "sink": {"numOutputRows": 2},
+        "observedMetrics": {"bad records of clicks": {"bad": 1}, "of the user": {"bad": 7}},
     }
 
 
@@ -27,6 +28,7 @@ def test_batches_add_up() -> None:
     tally.take([document(0, 10, late=1), document(1, 5, late=2, offset=9)])
 
     assert (tally.batch, tally.rows_in, tally.rows_out, tally.late_rows, tally.batch_ms) == (1, 15, 4, 3, 40)
+    assert tally.bad_rows == 2
     assert tally.watermark == "2026-01-01T00:00:10.000Z"
     assert tally.ends == {"clicks": {0: 9}}
 
