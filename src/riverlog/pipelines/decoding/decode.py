@@ -167,7 +167,7 @@ def _decoder_of(
     schemas: Mapping[int, str] | None,
     descriptors: bytes | str | Path | None,
 ) -> Callable[[], Decoder]:
-    """Give what makes the decoder, on the driver for its types and once in each worker."""
+    """Give what makes the decoder, on the driver for its types, and once in each task."""
     if encoding == "avro":
         from riverlog.pipelines.decoding.avro_records import AvroRecords
 

@@ -67,7 +67,7 @@ def _column(records: list[dict[str, Any] | None], decoder: Decoder) -> pa.Array:
 
 
 def arrow_function(decoder_of: Callable[[], Decoder]) -> Callable[[Any], Any]:
-    """Make the function that Spark calls with columns of values; the decoder is made once in each worker."""
+    """Make the function that Spark calls with columns of values; the decoder is made once in each task."""
     made: list[Decoder] = []
 
     def decode_batch(values: Any) -> Any:
