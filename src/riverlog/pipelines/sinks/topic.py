@@ -27,17 +27,15 @@ from riverlog.pipelines.sinks.foreach import QUERY_PROPERTY, BatchSink, SinkRefu
 from riverlog.pipelines.sinks.markers import Place, Report, check_reports
 from riverlog.pipelines.sinks.options import TopicOptions, topic_options
 from riverlog.pipelines.sinks.rows import check_columns
+from riverlog.pipelines.source.data_source import ADAPTIVE_STREAMS, FORMAT
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-FORMAT = "riverlog"
 BATCH_PROPERTY = "streaming.sql.batchId"
 ADAPTIVE = "spark.sql.adaptive.enabled"
-ADAPTIVE_STREAMS = "spark.sql.adaptive.streaming.stateless.enabled"
-"""Of streams without state; those with state are left alone by Spark."""
 
 
 @dataclass
