@@ -49,6 +49,12 @@ def topic(source: Any, formats: str, port: int, name: str, **options: str) -> Da
     return frame
 
 
+def values(session: SparkSession, formats: str, port: int, name: str) -> DataFrame:
+    """Read the values of a topic as a stream; riverlog's source brings no other column if told so."""
+    options = {"columns": "value"} if formats == RIVERLOG else {}
+    return topic(session.readStream, formats, port, name, **options).select("value")
+
+
 def into_topic(
     frame: DataFrame, formats: str, port: int, name: str, checkpoint: str, mode: str = "append"
 ) -> Any:

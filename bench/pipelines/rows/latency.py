@@ -114,7 +114,7 @@ def run_on_spark(formats: str, port: int, kind: str, topics: tuple[str, str], sc
 
     session = spark.started(formats)
     session.conf.set("spark.sql.streaming.pollingDelay", "1ms")
-    records = spark.topic(session.readStream, formats, port, topics[0])
+    records = spark.values(session, formats, port, topics[0])
     value = F.from_json(F.col("value").cast("string"), "key string, sent double")
     events = records.select(value.alias("event")).select("event.*")
     mode = "append"

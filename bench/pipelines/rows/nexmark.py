@@ -64,7 +64,7 @@ def answer(port: int, query: str, count: int, turn: int) -> Sample:
     from bench.pipelines.nexmark.queries import QUERIES as FUNCTIONS
 
     session = spark.started(spark.RIVERLOG)
-    records = spark.topic(session.readStream, spark.RIVERLOG, port, TOPIC)
+    records = spark.values(session, spark.RIVERLOG, port, TOPIC)
     events = records.select(
         F.from_json(F.col("value").cast("string"), generator.SCHEMA).alias("event")
     ).select("event.*")

@@ -3,9 +3,12 @@
     events (key, at, page, cents) ──▶ count by key and 10 s ──▶ {"key":"k17","since":...,"count":...}
 
 Each contender parses the JSON, goes by the events' own times, and writes a count once its window is over.
-What is timed begins when the contender submits its job and ends when the counts that have been read from the
-output add up to all events; its JVM and its session have started by then.
+First it does the same with half as many events of another topic, in the same JVM, as a job does that has run
+for a while. What is timed begins when it then submits its job, and ends when the counts that have been read
+from the output add up to all events.
 """
+
+from __future__ import annotations
 
 import json
 import random
@@ -14,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import confluent_kafka
 
@@ -28,8 +31,12 @@ from bench.pipelines.program import Program
 from bench.process import cpu_seconds
 from bench.row import Sample
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 EVENTS = 5_000_000
-TOPIC = "events"
+WARM_UP_EVENTS = 2_500_000
+TOPIC, WARM_UP = "events", "events-before"
 PARTITIONS = 4
 KEYS = 1000
 PAGES, CENTS = 97, 9973
@@ -38,6 +45,8 @@ EVENTS_PER_SECOND = 10_000
 """By the events' own clock."""
 BEGINS_MS = 1_700_000_000_000
 CLOSING_KEY = "closing"
+BEFORE = "-before"
+"""Ends the names of what belongs to the job that comes first."""
 TICK_SECONDS = 0.5
 TURN_SECONDS_MAX = 240.0
 SEED = 3
@@ -55,8 +64,11 @@ class Events(NamedTuple):
     """How many counts there must be."""
 
 
-def fill(port: int, count: int) -> Events:
-    """Load: write events in the order of their times; a key stays in one partition."""
+def fill(port: int, topic: str, count: int) -> Events:
+    """Load: write events in the order of their times, and what ends their windows.
+
+    A key stays in one partition.
+    """
     chance = random.Random(SEED)
     producer = confluent_kafka.Producer(
         {
@@ -76,33 +88,35 @@ def fill(port: int, count: int) -> Events:
             more = (number % PAGES, place % CENTS)
             more = (number % PAGES, place % CENTS)
             value = b'{"key":"%s","at":%d,"page":"/shop/%d","cents":%d}' % (key, at, *more)
-            _send(producer, value, key, number % PARTITIONS)
+            _send(producer, topic, value, key, number % PARTITIONS)
         producer.poll(0)
+    _tick(producer, topic)
     if producer.flush(60):
         raise LoadFailed("the broker did not acknowledge all events")
     return Events(count, len(found))
 
 
-def _send(producer: confluent_kafka.Producer, value: bytes, key: bytes, partition: int) -> None:
+def _send(producer: confluent_kafka.Producer, topic: str, value: bytes, key: bytes, partition: int) -> None:
     while True:
         try:
-            producer.produce(TOPIC, value, key, partition)
+            producer.produce(topic, value, key, partition)
             return
         except BufferError:
             producer.poll(0.1)
 
 
 def prepare(broker: Broker, scale: float) -> Events:
-    """Write the topic."""
+    """Write the topics."""
     with Client(broker.port) as client:
-        client.create_topics({TOPIC: PARTITIONS})
-    return in_own_process(fill, broker.port, int(EVENTS * scale) // 1000 * 1000)
+        client.create_topics({TOPIC: PARTITIONS, WARM_UP: PARTITIONS})
+    in_own_process(fill, broker.port, WARM_UP, int(WARM_UP_EVENTS * scale) // 1000 * 1000)
+    return in_own_process(fill, broker.port, TOPIC, int(EVENTS * scale) // 1000 * 1000)
 
 
-def command(contender: str, port: int, output: str, scratch: str) -> list[str]:
+def command(contender: str, port: int, output: str, scratch: str, warm_up: int) -> list[str]:
     """Give the command line of a contender."""
     address = f"127.0.0.1:{port}"
-    arguments = [address, TOPIC, output, str(WINDOW_MS)]
+    arguments = [address, WARM_UP, TOPIC, output, str(WINDOW_MS)]
     match contender:
         case _ if contender == STREAMS:
             settings = {
@@ -113,7 +127,7 @@ def command(contender: str, port: int, output: str, scratch: str) -> list[str]:
                 "state.dir": scratch,
             }
             texts = [f"{name}={value}" for name, value in settings.items()]
-            return [*java_program.streams_program("WindowedCount"), *arguments, *texts]
+            return [*java_program.streams_program("WindowedCount"), *arguments, str(warm_up), *texts]
         case _ if contender == FLINK:
             return [
                 *java_program.flink_program("FlinkWindowedCount"),
@@ -127,12 +141,13 @@ def measure(broker: Broker, events: Events, contender: str, turn: int) -> Sample
     """Take one turn: start the contender, and read its output until all events are counted."""
     if contender == CONNECTOR:
         spark.connector_jars()
+    warm_up = events.count * WARM_UP_EVENTS // EVENTS
     output = f"counts-{turn}-{contender.lower().replace(' ', '-').replace(chr(39), '')}"
     with Client(broker.port) as client:
-        client.create_topics({output: 1})
+        client.create_topics({output: 1, f"{output}{BEFORE}": 1})
     with (
         tempfile.TemporaryDirectory(prefix="riverlog-bench-", ignore_cleanup_errors=True) as scratch,
-        Program(command(contender, broker.port, output, scratch)) as program,
+        Program(command(contender, broker.port, output, scratch, warm_up)) as program,
     ):
         program.await_start()
         began, began_cpu = time.perf_counter(), program.cpu_seconds
@@ -170,7 +185,7 @@ def await_counts(port: int, output: str, events: Events, program: Program) -> in
             if now >= tick_at:
                 program.check()
                 tick_at = now + TICK_SECONDS
-                _tick(producer)
+                _tick(producer, TOPIC)
             for message in consumer.consume(10_000, 0.02):
                 if message.error() is not None:
                     continue
@@ -185,21 +200,37 @@ def await_counts(port: int, output: str, events: Events, program: Program) -> in
     return len(counts)
 
 
-def _tick(producer: confluent_kafka.Producer) -> None:
+def _tick(producer: confluent_kafka.Producer, topic: str) -> None:
     """Move the time of every partition past all windows, to what the clock says."""
     at = int(time.time() * 1000)
     value = json.dumps({"key": CLOSING_KEY, "at": at}).encode()
     for partition in range(PARTITIONS):
-        producer.produce(TOPIC, value, CLOSING_KEY.encode(), partition)
+        producer.produce(topic, value, CLOSING_KEY.encode(), partition)
     producer.poll(0)
 
 
 def run_on_spark(formats: str, port: int, output: str, scratch: str) -> None:
     """Be the contender that runs on Spark, until ended."""
+    session = spark.started(formats)
+    first = spark.into_topic(
+        counts(spark.values(session, formats, port, WARM_UP)),
+        formats,
+        port,
+        f"{output}{BEFORE}",
+        str(Path(scratch, "before")),
+    )
+    first.processAllAvailable()
+    first.stop()
+    print("STARTED", flush=True)
+    records = spark.values(session, formats, port, TOPIC)
+    query = spark.into_topic(counts(records), formats, port, output, str(Path(scratch, "checkpoint")))
+    query.awaitTermination()
+
+
+def counts(records: DataFrame) -> DataFrame:
+    """Count events by key and window."""
     from pyspark.sql import functions as F
 
-    session = spark.started(formats)
-    records = spark.topic(session.readStream, formats, port, TOPIC)
     events = records.select(F.from_json(F.col("value").cast("string"), "key string, at long").alias("event"))
     timed = events.select("event.key", F.timestamp_millis("event.at").alias("time"))
     counted = (
@@ -207,10 +238,7 @@ def run_on_spark(formats: str, port: int, output: str, scratch: str) -> None:
         .groupBy(F.window("time", f"{WINDOW_MS} milliseconds"), "key")
         .count()
     )
-    counts = counted.select("key", F.unix_millis(F.col("window")["start"]).alias("since"), "count")
-    print("STARTED", flush=True)
-    query = spark.into_topic(counts, formats, port, output, str(Path(scratch, "checkpoint")))
-    query.awaitTermination()
+    return counted.select("key", F.unix_millis(F.col("window")["start"]).alias("since"), "count")
 
 
 def main(arguments: Sequence[str]) -> None:
