@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
 from riverlog.examples import Arrival, Example, comparable, examples
+from riverlog.examples.app import app
 from riverlog.testing.pipelines import Source, Streams
 
 from .histories import seeds
@@ -36,6 +38,21 @@ def test_a_stream_in_disorder_gives_what_a_computation_over_all_events_gives(
     assert len(expected) >= 5
     assert output.dropped() == 0
     assert comparable(example.settled(rows)) == expected
+
+
+def test_the_app_has_each_example_as_a_query(riverlog_streams: Streams) -> None:
+    class Topics:
+        def topic(self, name: str, *, schema: str) -> Any:
+            asked.append(name)
+            return riverlog_streams.source(schema).frame
+
+    for query, example in zip(app.queries, examples(), strict=True):
+        asked: list[str] = []
+        frame = query.function(Topics())
+
+        assert (query.name, query.output) == (example.name, example.output)
+        assert asked == [each.topic for each in example.inputs]
+        assert frame.isStreaming
 
 
 def feeds(example: Example, arrivals: Sequence[Arrival]) -> Iterator[Sequence[Arrival]]:

@@ -11,6 +11,7 @@
     enriched_clicks.py      a stream joined with a table from change capture
     live.py                 any of them from topic to topic of a cluster, fed as it goes
       records.py              rows as records and back
+    app.py                  all of them as an app, for `riverlog run`
 
 Each module has `pipeline`, from frames to a frame, made of Spark's operators and those of `pipelines`;
 `events`, its data; and `expected`, which computes from the same data, without Spark and all at once, what the
