@@ -25,7 +25,13 @@ logger = logging.getLogger("riverlog.pipelines.source")
 GRACE_SECONDS = 0.5
 """How long a query waits for a commit, while commits go well: so what is read shows before the next batch."""
 
-RETRY_SECONDS = 5.0
+RETRY_SECONDS_MIN = 0.05
+RETRY_SECONDS_MAX = 5.0
+"""Between two attempts; doubled each time from the one to the other."""
+
+TRIES_QUIET = 3
+"""How many attempts in a row may fail without a word: a cluster's first group is refused for a moment."""
+
 STOP_SECONDS = 2.0
 TIMEOUT_SECONDS = 10.0
 
@@ -69,6 +75,7 @@ class GroupOffsets:
     def _run(self) -> None:
         from riverlog.client import GroupAdmin
 
+        failures = 0
         with GroupAdmin(self._bootstrap, timeout_seconds=TIMEOUT_SECONDS) as admin:
             while True:
                 with self._changed:
@@ -76,26 +83,31 @@ class GroupOffsets:
                     if not self._has_news():
                         return
                     offsets = self._noted
-                self._commit(admin, offsets)
-                if self._is_failing and not self._wait_to_retry():
+                trouble = self._commit(admin, offsets)
+                failures = failures + 1 if trouble else 0
+                if failures == TRIES_QUIET:
+                    logger.warning(
+                        "group %r does not show how far a query has come: %s", self._group, trouble
+                    )
+                if trouble and not self._pause(failures):
                     return
 
-    def _commit(self, admin: GroupAdmin, offsets: Mapping[TopicPartition, int]) -> None:
+    def _commit(self, admin: GroupAdmin, offsets: Mapping[TopicPartition, int]) -> str:
+        """Try to commit; give what went wrong, nothing if it is done."""
         trouble = ""
         try:
             admin.commit(self._group, {(place.topic, place.partition): at for place, at in offsets.items()})
         except RiverlogError as error:
             trouble = str(error)
-        if trouble and not self._is_failing:
-            logger.warning("group %r does not show how far a query has come: %s", self._group, trouble)
         with self._changed:
             self._is_failing = bool(trouble)
             if not trouble:
                 self._committed = offsets
             self._changed.notify_all()
+        return trouble
 
-    def _wait_to_retry(self) -> bool:
-        """Pause after a failure; False if there is no time left for another attempt."""
+    def _pause(self, failures: int) -> bool:
+        """Wait before the next attempt; False if the query ends and enough was tried."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_closing, RETRY_SECONDS)
-            return not self._is_closing
+            self._changed.wait(min(RETRY_SECONDS_MAX, RETRY_SECONDS_MIN * 2 ** min(failures, 10)))
+            return not (self._is_closing and failures >= TRIES_QUIET)

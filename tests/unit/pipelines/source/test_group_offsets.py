@@ -49,7 +49,8 @@ class Groups:
 def groups(monkeypatch: pytest.MonkeyPatch) -> Groups:
     made = Groups()
     monkeypatch.setattr(client, "GroupAdmin", made, raising=False)
-    monkeypatch.setattr(group_offsets, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(group_offsets, "RETRY_SECONDS_MIN", 0.001)
+    monkeypatch.setattr(group_offsets, "RETRY_SECONDS_MAX", 0.01)
     return made
 
 
@@ -87,13 +88,33 @@ def test_a_cluster_that_hangs_does_not_hold_up_the_query_and_learns_the_newest(
 def test_a_commit_that_fails_is_warned_of_once_and_tried_again(
     groups: Groups, shown: Callable[[int], None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    groups.failures = 3
+    groups.failures = 7
     shown(5)
     eventually(lambda: groups.commits == [{PLACE: 5}], "it is committed in the end")
 
     assert [record.getMessage() for record in caplog.records] == [
         "group 'queries' does not show how far a query has come: the group has members"
     ]
+
+
+def test_a_failure_that_passes_is_no_word_worth(
+    groups: Groups, shown: Callable[[int], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    groups.failures = 2
+    shown(5)
+    eventually(lambda: groups.commits == [{PLACE: 5}], "it is committed in the end")
+
+    assert not caplog.records
+
+
+def test_at_the_end_a_failure_that_stays_is_not_waited_for(groups: Groups) -> None:
+    groups.failures = 1000
+    offsets = GroupOffsets("one:1", "queries")
+    offsets.note({PLACE: 9})
+    offsets.close()
+
+    assert groups.commits == []
+    assert 3 <= 1000 - groups.failures < 1000
 
 
 def test_what_is_left_is_committed_at_the_end(groups: Groups) -> None:
