@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from riverlog.pipelines.source.offsets import BEGINS
+
 Position = Mapping[str, Mapping[str, Mapping[int, int]]]
 """For each named source, for each topic, for each partition the next offset."""
 
@@ -97,14 +99,14 @@ def position_of(offsets: Mapping[str, Any]) -> Position:
     found = {}
     for name, value in offsets.items():
         if isinstance(value, dict):
-            parts = {topic: _numbered(each) for topic, each in value.items()}
+            parts = {topic: _numbered(each) for topic, each in value.items() if topic != BEGINS}
             if parts and any(each is not None for each in parts.values()):
                 found[name] = {topic: each for topic, each in parts.items() if each is not None}
     return found
 
 
 def _numbered(parts: Any) -> dict[int, int] | None:
-    """Offsets by partition, or None for anything else that a source may keep beside them."""
+    """Offsets by partition, or None for anything else that a source may keep."""
     if not isinstance(parts, dict) or not all(str(index).isdigit() for index in parts):
         return None
     return {int(index): int(offset) for index, offset in parts.items()}

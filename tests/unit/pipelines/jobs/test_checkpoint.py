@@ -79,6 +79,12 @@ def test_where_partitions_begin_is_no_position_in_a_topic() -> None:
     assert position_of(offsets) == {"clicks": {"clicks": {0: 8}}}
 
 
+def test_a_topic_whose_name_is_a_number_is_no_trouble() -> None:
+    offsets = {"clicks": {"7": {"0": 8}, "(begins)": {"7": {"0": 2}}}}
+
+    assert position_of(offsets) == {"clicks": {"7": {0: 8}}}
+
+
 def test_a_position_is_compared_partition_by_partition() -> None:
     here = {"clicks": {"clicks": {0: 5, 1: 7}}}
 
