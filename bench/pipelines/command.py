@@ -5,6 +5,7 @@ import datetime
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 from bench import machine
 from bench.broker import scratch_directory
@@ -12,6 +13,7 @@ from bench.command import PAGE, RESULTS
 from bench.pipelines import kept as kept_results
 from bench.pipelines import report
 from bench.pipelines.contest import Contest
+from bench.pipelines.java_program import java_version
 from bench.pipelines.kept import Kept
 from bench.pipelines.rows import ROWS
 from bench.pipelines.turns import run
@@ -54,9 +56,12 @@ def measure(contest: Contest, options: argparse.Namespace) -> int:
     scratch = scratch_directory()
     scratch.rmdir()
     now = datetime.datetime.now(datetime.UTC)
-    result = Kept(
-        contest.name, f"{now:%Y-%m-%d %H:%M} UTC", machine.describe(str(scratch.parent)), options.scale
-    )
+    surroundings = {
+        **machine.describe(str(scratch.parent)),
+        "Java": java_version(),
+        "PySpark": version("pyspark"),
+    }
+    result = Kept(contest.name, f"{now:%Y-%m-%d %H:%M} UTC", surroundings, options.scale)
     contenders = [name for name in contest.contenders if not options.only or name in options.only]
     run(contest, result, contenders, options.runs or contest.runs, _progress)
     print(report.terminal(contest, result), flush=True)

@@ -82,6 +82,12 @@ def _classes_directory() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="riverlog-bench-classes-")
 
 
+def java_version() -> str:
+    """Say which Java all contenders run on."""
+    shown = subprocess.run([_tool("java"), "-version"], capture_output=True, text=True, check=True)
+    return shown.stderr.splitlines()[0].split('"')[1]
+
+
 def _tool(name: str) -> str:
     found = shutil.which(name)
     if found is None:

@@ -85,5 +85,5 @@ def _ratio(each: Line, name: str) -> str:
 
 
 def _machine(kept: Kept) -> str:
-    wanted: Sequence[str] = ("processor", "cores", "memory", "Python", "Java", "riverlog")
+    wanted: Sequence[str] = ("processor", "cores", "memory", "Python", "Java", "PySpark")
     return ", ".join(f"{name} {kept.machine[name]}" for name in wanted if name in kept.machine) + "."

@@ -59,9 +59,15 @@ def into_topic(
     frame: DataFrame, formats: str, port: int, name: str, checkpoint: str, mode: str = "append"
 ) -> Any:
     """Start a query that writes all columns of a frame as JSON."""
-    writer = frame.selectExpr("to_json(struct(*)) as value").writeStream.format(formats).outputMode(mode)
-    writer = writer.option("kafka.bootstrap.servers", f"127.0.0.1:{port}").option("topic", name)
-    return writer.option("checkpointLocation", checkpoint).start()
+    address = f"127.0.0.1:{port}"
+    writer = frame.selectExpr("to_json(struct(*)) as value").writeStream.outputMode(mode)
+    writer = writer.option("checkpointLocation", checkpoint)
+    if formats == RIVERLOG and mode != "append":
+        from riverlog.pipelines.sinks import TopicSink
+
+        # Spark takes a format written in Python in the mode `append` only.
+        return writer.foreachBatch(TopicSink(name, bootstrap=address)).start()
+    return writer.format(formats).option("kafka.bootstrap.servers", address).option("topic", name).start()
 
 
 def cores() -> int:
