@@ -28,7 +28,7 @@ from tests.live_broker import LiveBroker
 from tests.process.raw_client import INIT_PRODUCER_ID, RawClient
 from tests.prometheus_text import Metrics, parse
 
-SECONDS_MAX = 20.0
+SECONDS_MAX = 60.0
 TOPIC = "table"
 SETTINGS = {
     "log.cleaner.backoff.ms": "20",

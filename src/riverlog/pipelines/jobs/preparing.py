@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,8 @@ def spark_for(name: str, *, master: str | None, settings: Mapping[str, str]) -> 
     # A session is active for a thread alone; Spark itself is for the program.
     lent = None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
     chosen = {**SETTINGS, **settings}
-    before = {} if lent is None else {setting: lent.conf.get(setting, None) for setting in chosen}
+    if lent is not None:
+        _loan.take(lent, chosen)
     spark = session(name, master=master, settings=chosen)
     register(spark)
     # Spark looks for formats that are written in Python in the session of the thread, which may be a new one.
@@ -74,11 +76,41 @@ def spark_for(name: str, *, master: str | None, settings: Mapping[str, str]) -> 
     finally:
         if lent is None:
             spark.stop()
-        for setting, value in before.items():
-            if value is None:
-                spark.conf.unset(setting)
-            else:
-                spark.conf.set(setting, value)
+        else:
+            _loan.give_back(spark)
+
+
+class _Loan:
+    """Settings of a session that is lent to several, in threads of their own: the last one puts them back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before: dict[str, str | None] = {}
+
+    def take(self, spark: SparkSession, settings: Iterable[str]) -> None:
+        """Take note of settings that are about to be changed."""
+        with self._lock:
+            self._users += 1
+            for setting in settings:
+                if setting not in self._before:
+                    self._before[setting] = spark.conf.get(setting, None)
+
+    def give_back(self, spark: SparkSession) -> None:
+        """Let go of the session."""
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            before, self._before = self._before, {}
+            for setting, value in before.items():
+                if value is None:
+                    spark.conf.unset(setting)
+                else:
+                    spark.conf.set(setting, value)
+
+
+_loan = _Loan()
 
 
 def prepare(spark: SparkSession, query: Query, state: VersionState, cluster: Cluster) -> Prepared:

@@ -27,6 +27,8 @@ STOP_SECONDS_MAX = 60.0
 """How long a batch may take to end before its query is stopped in the middle of it."""
 _SLICE_SECONDS = 0.05
 
+_starting = threading.Lock()
+
 
 class Running:
     """A query that was started; `stop` ends it."""
@@ -135,14 +137,16 @@ def _state_contract(spark: SparkSession, prepared: Prepared) -> Iterator[None]:
         ENCODING: prepared.contract.encoding,
         EVOLUTION: "true" if prepared.contract.names_sources else "false",
     }
-    before = {name: spark.conf.get(name) or "" for name in wanted}
-    for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
+    # Others may start queries of the same session at the same time.
+    with _starting:
+        before = {name: spark.conf.get(name) or "" for name in wanted}
+        for name, value in wanted.items():
             spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                spark.conf.set(name, value)
 
 
 def deadline_in(seconds: float) -> float:
