@@ -22,20 +22,16 @@ _PROJECT = """<project>
 </project>
 """
 
-_ALL_IT_NEEDS = (
-    "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
-)
-
 
 def cache_directory() -> Path:
     """Return where what was fetched is kept between runs."""
     return Path(os.environ.get("RIVERLOG_CACHE") or Path.home() / ".cache" / "riverlog")
 
 
-def fetched(name: str, artifacts: Sequence[str], *, are_complete: bool = False) -> Path:
+def fetched(name: str, artifacts: Sequence[str]) -> Path:
     """Return the directory of these artifacts (group:name:version), fetching them by name the first time.
 
-    What they need comes along, unless they are said to be complete. `name` carries the version: what is there
+    What they need comes along. `name` carries the version: what is there
     under it is taken as it is.
 
     Raises:
@@ -50,8 +46,7 @@ def fetched(name: str, artifacts: Sequence[str], *, are_complete: bool = False) 
     kept.parent.mkdir(parents=True, exist_ok=True)
     # Fetched beside and renamed, so that an interrupted fetch leaves no half-filled directory.
     with tempfile.TemporaryDirectory(dir=kept.parent) as work:
-        excluded = _ALL_IT_NEEDS if are_complete else ""
-        dependencies = "".join(_dependency(each, excluded) for each in artifacts)
+        dependencies = "".join(_dependency(each) for each in artifacts)
         Path(work, "pom.xml").write_text(_PROJECT.format(dependencies=dependencies))
         goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={work}/jars"]
         done = subprocess.run(
@@ -69,9 +64,9 @@ def class_path(directory: Path) -> str:
     return os.pathsep.join(sorted(str(jar) for jar in directory.glob("*.jar")))
 
 
-def _dependency(artifact: str, excluded: str) -> str:
+def _dependency(artifact: str) -> str:
     group, name, version = artifact.split(":")
     return (
         f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-        f"<version>{version}</version>{excluded}</dependency>"
+        f"<version>{version}</version></dependency>"
     )

@@ -8,26 +8,23 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from bench.maven import fetched
+from bench.errors import BrokerFailed
+from riverlog.pipelines import jars
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 HEAP = "2g"
-CONNECTOR = (
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-    "org.apache.kafka:kafka-clients:3.9.2",
-    "org.apache.commons:commons-pool2:2.13.1",
-)
 RIVERLOG, KAFKA = "riverlog", "kafka"
 """Names of formats."""
 
 
 def connector_jars() -> str:
     """Give the jars of Spark's Kafka connector, as `spark.jars` wants them; fetches them the first time."""
-    directory = fetched("spark-kafka-4.2.0", CONNECTOR, are_complete=True)
-    return ",".join(sorted(str(jar) for jar in directory.glob("*.jar")))
+    try:
+        return jars.with_jars({}, jars.fetch(os.environ))[jars.SETTING]
+    except jars.JarsMissing as error:
+        raise BrokerFailed(str(error)) from error
 
 
 def started(formats: str) -> SparkSession:

