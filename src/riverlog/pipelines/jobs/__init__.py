@@ -11,6 +11,7 @@
       checkpoint.py      how far a query has come, from Spark's files
       limits.py          how far it may read; pure. limited_source.py is Spark's side
     preparing.py       from a file to queries that can be started
+    real_time.py       what may run in real time, and why another may not; pure
     running.py         one query that runs, and stops at the end of a batch
     app_run.py         an app that runs
       choosing.py        which version runs; pure

@@ -22,6 +22,7 @@ from typing import Any
 
 from riverlog.errors import RiverlogError
 from riverlog.pipelines.jobs.pointers import topic_of
+from riverlog.pipelines.jobs.real_time import MICRO_BATCH, MODES, REAL_TIME
 
 NAME_CHARACTERS_MAX = 200
 OUTPUT_MODES = ("append", "update", "complete")
@@ -46,6 +47,7 @@ class Query:
     output_mode: str
     trigger: str | None
     partitions: int
+    mode: str = MICRO_BATCH
 
     @property
     def topic(self) -> str:
@@ -56,6 +58,11 @@ class Query:
     def title(self) -> str:
         """The query as people are told of it."""
         return f"{self.name} v{self.version}"
+
+    @property
+    def is_real_time(self) -> bool:
+        """Whether records pass through one by one instead of in batches."""
+        return self.mode == REAL_TIME
 
 
 class App:
@@ -76,12 +83,15 @@ class App:
         output_mode: str = "append",
         trigger: str | None = None,
         partitions: int = -1,
+        mode: str = MICRO_BATCH,
     ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         """Declare a function to be a query.
 
         `output` is the readable name of a topic: version 2 writes into `OUTPUT.v2`. `trigger` is the time
         between batches ("10 seconds"); without it one follows the other. `partitions` are those of the
-        output when it is made, -1 for the broker's default.
+        output when it is made, -1 for the broker's default. With `mode="real-time"` each record passes
+        within milliseconds, at least once, where the query allows it; `trigger` is then the time between
+        checkpoints.
         """
         _check_name("query", name)
         if output is not None:
@@ -89,11 +99,14 @@ class App:
         if version < 1:
             raise AppRefused(f"query {name}: version={version} is not accepted: expected 1 or more")
         _check_choice(name, "output_mode", output_mode, OUTPUT_MODES)
+        _check_choice(name, "mode", mode, MODES)
+        if mode == REAL_TIME:
+            _check_real_time(name, output, output_mode)
         columns = (key,) if isinstance(key, str) else tuple(key)
 
         def declare(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             made = Query(
-                self.name, name, version, function, output, columns, output_mode, trigger, partitions
+                self.name, name, version, function, output, columns, output_mode, trigger, partitions, mode
             )
             if self.find(name, version):
                 raise AppRefused(f"app {self.name} has {made.title} twice: give one of them another version")
@@ -135,3 +148,13 @@ def _check_name(what: str, name: str) -> None:
 def _check_choice(query: str, setting: str, value: str, accepted: Sequence[str]) -> None:
     if value not in accepted:
         raise AppRefused(f"query {query}: {setting}={value!r} is not accepted: {', '.join(accepted)} are")
+
+
+def _check_real_time(query: str, output: str | None, output_mode: str) -> None:
+    if output is None:
+        raise AppRefused(
+            f"query {query}: in real time a query writes a topic: give it output=..., or leave "
+            'mode="micro-batch"'
+        )
+    if output_mode == "complete":
+        raise AppRefused(f"query {query}: in real time output_mode='complete' is not accepted: 'update' is")

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from riverlog.client import BrokerUnreachable, DeliveryFailed, TopicExists
+from riverlog.client import BrokerUnreachable, DeliveryFailed, TopicExists, UnknownTopic
 from riverlog.errors import RequestRefused, RiverlogError
 from riverlog.pipelines.jobs.app import App, AppRefused, Query
 from riverlog.pipelines.jobs.board import Board
@@ -24,6 +24,7 @@ from riverlog.pipelines.jobs.comparison import Level
 from riverlog.pipelines.jobs.measuring import lag_of, per_second, reason_of
 from riverlog.pipelines.jobs.pointers import Leg, Pointer
 from riverlog.pipelines.jobs.preparing import Cluster, Prepared, prepare, selected
+from riverlog.pipelines.jobs.real_time import core_refusal
 from riverlog.pipelines.jobs.records import (
     FAILED,
     FINISHED,
@@ -118,6 +119,13 @@ class AppRun:
                 chosen.append(self._chosen(name, known))
             except AppRefused as error:
                 refusals.append(str(error))
+        if self._plan.until_caught_up:
+            refusals += [
+                f"query {each.title} runs in real time, until it is stopped: name the others with --query, "
+                "or leave --until-caught-up"
+                for each in chosen
+                if each.is_real_time
+            ]
         if refusals:
             raise AppRefused("\n".join(refusals))
         return chosen
@@ -138,9 +146,24 @@ class AppRun:
             if verdict is not None and not (is_accepted and verdict.level is Level.MIGRATION):
                 refusals.append(refusal(self._plan.file, query.name, query.version, verdict))
             prepared.append(each)
+        refusals.append(
+            core_refusal(self._read_in_real_time(prepared), spark.sparkContext.defaultParallelism)
+        )
         if any(refusals):
             raise AppRefused("\n".join(filter(None, refusals)))
         return prepared
+
+    def _read_in_real_time(self, prepared: Sequence[Prepared]) -> dict[str, int]:
+        """Count the partitions whose readers hold on to a core, by the query's source."""
+        found = {}
+        for each in prepared:
+            for source in each.contract.sources if each.query.is_real_time else ():
+                try:
+                    topics = [self._board.admin.bounds(topic) for topic in source.reads.split(",")]
+                except UnknownTopic:
+                    continue  # Spark itself says so
+                found[f"{each.query.name}.{source.name}"] = sum(len(parts) for parts in topics)
+        return found
 
     def _state(self, query: Query) -> VersionState:
         return VersionState(self._plan.state, query.app, query.name, query.version)

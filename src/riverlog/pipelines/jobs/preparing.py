@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from riverlog.pipelines.jobs.comparison import Verdict, compare
 from riverlog.pipelines.jobs.context import Context
 from riverlog.pipelines.jobs.contract import Contract, contract_of
 from riverlog.pipelines.jobs.plan import plans_of
+from riverlog.pipelines.jobs.real_time import refusals
 from riverlog.pipelines.jobs.state_directory import VersionState
 from riverlog.pipelines.jobs.writing import frame_of, output_of
 
@@ -59,6 +61,7 @@ def spark_for(name: str, *, master: str | None, settings: Mapping[str, str]) -> 
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    from riverlog.pipelines.jars import kept, with_jars
     from riverlog.pipelines.jobs.limited_source import register
     from riverlog.pipelines.spark_session import session
 
@@ -67,7 +70,10 @@ def spark_for(name: str, *, master: str | None, settings: Mapping[str, str]) -> 
     chosen = {**SETTINGS, **settings}
     if lent is not None:
         _loan.take(lent, chosen)
-    spark = session(name, master=master, settings=chosen)
+    # What Spark loads is settled with its start, before the app is known.
+    spark = session(
+        name, master=master, settings=with_jars(chosen, kept(os.environ)) if lent is None else chosen
+    )
     register(spark)
     # Spark looks for formats that are written in Python in the session of the thread, which may be a new one.
     SparkSession._get_j_spark_session_class(spark._jvm).setActiveSession(spark._jsparkSession)
@@ -119,6 +125,9 @@ def prepare(spark: SparkSession, query: Query, state: VersionState, cluster: Clu
     given = query.function(context)
     frame = frame_of(query, given)
     analysed, optimised = plans_of(frame)
+    against = refusals(query.title, analysed, optimised) if query.is_real_time else []
+    if against:
+        raise AppRefused("\n".join(against))
     contract = contract_of(analysed, optimised, output_of(query, frame), columns_read=context.columns_read)
     return Prepared(query, given, contract, state)
 

@@ -18,6 +18,7 @@ from riverlog.pipelines.jobs.measuring import Tally
 from riverlog.pipelines.jobs.outputs import OutputComparison, Record, compare_outputs
 from riverlog.pipelines.jobs.pointers import topic_of
 from riverlog.pipelines.jobs.preparing import Cluster, prepare, version_of
+from riverlog.pipelines.jobs.real_time import hold_refusal
 from riverlog.pipelines.jobs.state_directory import VersionState, versions
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def replay(
     state = VersionState(root, app.name, name, query.version)
     old = VersionState(root, app.name, name, old_version)
     prepared = prepare(spark, query, state, cluster)
+    against = hold_refusal(old.title, old.contract()) or hold_refusal(query.title, prepared.contract)
+    if against:
+        raise AppRefused(against)
     verdict = prepared.verdict()
     if verdict is not None and verdict.level >= Level.MIGRATION:
         raise AppRefused(

@@ -3,6 +3,9 @@
 How it stops: its sources are told to give nothing further (`limits`), Spark finishes what it has begun and
 says that it has nothing to do, and only then it is ended. Where that takes longer than it may, the batch is
 left as it is; its next start runs it again with the same rows, and the sink knows what it has of it.
+
+In real time rows pass without a pause: there a query is ended right after Spark has noted how far it came,
+and what passed since is written a second time by the next start.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from riverlog.pipelines.jobs.limits import HOLD
 from riverlog.pipelines.jobs.measuring import Tally, reason_of
 from riverlog.pipelines.jobs.preparing import EVOLUTION, Cluster, Prepared
+from riverlog.pipelines.jobs.real_time import BATCH_DURATION
 from riverlog.pipelines.jobs.writing import writer_of
 
 if TYPE_CHECKING:
@@ -68,7 +72,8 @@ class Running:
         """End it at the end of a batch; say whether that was reached before the deadline (of `monotonic`)."""
         self.hold()
         try:
-            is_at_rest = self._rests_before(deadline)
+            is_real_time = self.prepared.query.is_real_time
+            is_at_rest = self._notes_before(deadline) if is_real_time else self._rests_before(deadline)
             self.look()
             self.handle.stop()
         finally:
@@ -90,6 +95,16 @@ class Running:
             if monotonic() > deadline:
                 return is_pausing
             waiting.join(_SLICE_SECONDS)
+        return True
+
+    def _notes_before(self, deadline: float) -> bool:
+        """Wait until Spark has noted how far a query in real time has come."""
+        state = self.prepared.state
+        noted = state.progress().done
+        while self.is_active and state.progress().done == noted:
+            if monotonic() > deadline:
+                return False
+            sleep(_SLICE_SECONDS)
         return True
 
     def _is_settled(self) -> bool:
@@ -117,7 +132,10 @@ def start(
     writer = writer_of(query, prepared.given, bootstrap=cluster.servers, properties=cluster.properties)
     writer = writer.queryName(f"{query.app}/{query.title}")
     writer = writer.option("checkpointLocation", str(state.checkpoint))
-    if until_caught_up:
+    if query.is_real_time:
+        duration = query.trigger or BATCH_DURATION
+        writer = writer.trigger(realTime=duration)  # type: ignore[call-overload]  # no overload knows it yet
+    elif until_caught_up:
         writer = writer.trigger(availableNow=True)
     elif query.trigger is not None:
         writer = writer.trigger(processingTime=query.trigger)

@@ -25,6 +25,7 @@ from riverlog.pipelines.jobs.comparison import Level
 from riverlog.pipelines.jobs.measuring import Tally
 from riverlog.pipelines.jobs.pointers import Pointer, topic_of
 from riverlog.pipelines.jobs.preparing import Cluster, Prepared, prepare, version_of
+from riverlog.pipelines.jobs.real_time import hold_refusal
 from riverlog.pipelines.jobs.records import ALIVE, Status
 from riverlog.pipelines.jobs.state_directory import VersionState, versions
 from riverlog.pipelines.jobs.stopping import stop
@@ -78,6 +79,9 @@ def switch(
         if not state.exists:
             raise AppRefused(_no_state(root, name, version, is_new=state is new))
     prepared = _checked(prepare(spark, query, new, cluster))
+    against = hold_refusal(old.title, old.contract()) or hold_refusal(query.title, prepared.contract)
+    if against:
+        raise AppRefused(against)
     status = board.known.status(app.name, name, pointer.version)
     is_running = status is not None and status.shown_state(now_ms()) in ALIVE
     behind = _distance(position_now(new), position_now(old))

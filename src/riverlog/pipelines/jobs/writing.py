@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from riverlog.pipelines.jobs.app import AppRefused, Query
 from riverlog.pipelines.jobs.contract import Output
+from riverlog.pipelines.jobs.real_time import KAFKA
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -94,6 +95,10 @@ def writer_of(
     if isinstance(given, DataStreamWriter):
         return given
     records = as_records(frame_of(query, given), query.key)
+    if query.is_real_time:
+        writer = records.writeStream.format(KAFKA).option("kafka.bootstrap.servers", bootstrap)
+        writer = writer.options(**{f"kafka.{name}": value for name, value in properties.items()})
+        return writer.option("topic", query.topic).outputMode("update")
     if query.output_mode == "append":
         writer = records.writeStream.format("riverlog").option("kafka.bootstrap.servers", bootstrap)
         writer = writer.options(**{f"kafka.{name}": value for name, value in properties.items()})
