@@ -19,9 +19,10 @@ from pyspark.sql.datasource import (
 
 from riverlog.errors import ConfigError
 from riverlog.pipelines.source import rows
-from riverlog.pipelines.source.options import chosen_columns, source_options
+from riverlog.pipelines.source.options import chosen_columns, source_options, value_fields
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
@@ -40,19 +41,21 @@ class RiverlogDataSource(DataSource):
 
     def schema(self) -> str:
         """Give the columns that the options ask for."""
-        return rows.sql_schema(chosen_columns(self.options))
+        return rows.sql_schema(chosen_columns(self.options), value_fields(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Read a part of the log. Raises ConfigError."""
         from riverlog.pipelines.source.readers import BatchReader
 
-        return BatchReader(source_options(self.options, is_stream=False), _columns(schema))
+        options = source_options(self.options, is_stream=False)
+        return BatchReader(options, _columns(schema, options.value_fields))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
         """Read the log as it grows. Raises ConfigError."""
         from riverlog.pipelines.source.readers import StreamReader
 
-        return StreamReader(source_options(self.options, is_stream=True), _columns(schema))
+        options = source_options(self.options, is_stream=True)
+        return StreamReader(options, _columns(schema, options.value_fields))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Write a frame to topics; a topic is only ever appended to. Raises ConfigError."""
@@ -83,12 +86,19 @@ def _refuse(overwrite: bool) -> None:
         raise ConfigError("mode", "overwrite", "append: what is in a topic stays there")
 
 
-def _columns(schema: StructType) -> tuple[str, ...]:
+def _columns(schema: StructType, value_fields: pa.Schema | None) -> tuple[str, ...]:
     """Take the columns that the frame is to have, which are ours or a choice that the user declared."""
+    types = rows.types(value_fields)
     for field in schema.fields:
         declared = field.dataType.simpleString()
-        if declared != rows.TYPES.get(field.name, "").replace(": ", ":").replace(", ", ","):
-            raise ConfigError(
-                "schema", f"{field.name} {declared}", f"some of {rows.sql_schema(rows.COLUMNS)}"
-            )
+        if declared != _unquoted(types.get(field.name, "")):
+            accepted = rows.sql_schema(tuple(types), value_fields)
+            raise ConfigError("schema", f"{field.name} {declared}", f"some of {accepted}")
     return tuple(schema.names)
+
+
+def _unquoted(declared: str) -> str:
+    """Write a type as Spark does where it tells of one."""
+    return (
+        declared.replace("``", "\0").replace("`", "").replace("\0", "`").replace(": ", ":").replace(", ", ",")
+    )

@@ -10,12 +10,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from riverlog.columnar.fetching.requests import addresses
 from riverlog.columnar.options import READ_COMMITTED, is_read_committed
 from riverlog.errors import ConfigError
+from riverlog.pipelines.decoding.declared import declared_fields
 from riverlog.pipelines.source import anchors
 from riverlog.pipelines.source.anchors import EARLIEST, LATEST, Anchor
-from riverlog.pipelines.source.rows import COLUMNS, HEADERS
+from riverlog.pipelines.source.rows import BAD, COLUMNS, HEADERS, RAW
 from riverlog.types import TopicPartition
 
 TIMEOUT_SECONDS = 60.0
@@ -38,6 +41,9 @@ _BOTH = (
     "kafka.isolation.level",
     "isolation",
     "columns",
+    "valueFormat",
+    "valueSchema",
+    "includeRaw",
     "directory",
     "timeoutSeconds",
 )
@@ -66,6 +72,8 @@ class SourceOptions:
     timeout_seconds: float
     directories: tuple[str, ...]
     """Log directories of a broker that tasks may have on their own disks."""
+    value_fields: pa.Schema | None
+    """What values are decoded to; None: they stay bytes."""
 
     @property
     def is_committed(self) -> bool:
@@ -100,6 +108,7 @@ def source_options(given: Mapping[str, str], *, is_stream: bool) -> SourceOption
         group=_group(options),
         timeout_seconds=TIMEOUT_SECONDS if timeout is None else float(timeout),
         directories=_directories(options),
+        value_fields=_value_fields(options),
     )
 
 
@@ -173,15 +182,39 @@ def chosen_columns(given: Mapping[str, str]) -> tuple[str, ...]:
     """Read which columns the options ask for. Raises ConfigError, also for an option that nobody knows."""
     options = _Given(given, (*_BOTH, *_STREAM_ONLY, *_BATCH_ONLY))
     text = options.get("columns")
-    has_headers = options.flag("includeHeaders", default=False)
+    known = COLUMNS if _value_fields(options) is None else (*COLUMNS, BAD, RAW)
+    asked = {
+        HEADERS: options.flag("includeHeaders", default=False),
+        RAW: options.flag("includeRaw", default=False),
+    }
     if text is None:
-        return COLUMNS if has_headers else tuple(name for name in COLUMNS if name != HEADERS)
+        return tuple(name for name in known if asked.get(name, True))
     names = tuple(name.strip() for name in text.split(","))
-    if len(set(names)) != len(names) or not set(names) <= set(COLUMNS):
-        raise ConfigError("columns", text, f"some of {', '.join(COLUMNS)}, each once")
-    if has_headers and HEADERS not in names:
-        raise ConfigError("columns", text, f"{HEADERS} among them, since includeHeaders is set")
+    if len(set(names)) != len(names) or not set(names) <= set(known):
+        raise ConfigError("columns", text, f"some of {', '.join(known)}, each once")
+    for name, is_asked in asked.items():
+        if is_asked and name not in names:
+            raise ConfigError("columns", text, f"{name} among them, since include{name.title()} is set")
     return names
+
+
+def value_fields(given: Mapping[str, str]) -> pa.Schema | None:
+    """Read what values are decoded to; None where they stay bytes. Raises ConfigError."""
+    return _value_fields(_Given(given, (*_BOTH, *_STREAM_ONLY, *_BATCH_ONLY)))
+
+
+def _value_fields(options: _Given) -> pa.Schema | None:
+    form, text = options.get("valueFormat"), options.get("valueSchema")
+    if form is None:
+        for name in ("valueSchema", "includeRaw"):
+            if options.get(name) is not None:
+                raise ConfigError(name, options.get(name), "valueFormat=json with it, or nothing")
+        return None
+    if form.strip().lower() != "json":
+        raise ConfigError("valueFormat", form, "json; riverlog.pipelines.decode knows others")
+    if text is None:
+        raise ConfigError("valueSchema", "", "columns in SQL's words: key string NOT NULL, at timestamp")
+    return declared_fields("valueSchema", text)
 
 
 class _Given:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from riverlog.columnar import RecordsLost, Source, Split
 from riverlog.errors import RequestRefused
+from riverlog.pipelines.decoding.json_columns import JsonColumns
 from riverlog.pipelines.source import rows
 from riverlog.pipelines.source.loss import report
 from riverlog.pipelines.source.offsets import Range
@@ -25,7 +26,8 @@ def read_range(options: SourceOptions, wanted: Range, columns: Sequence[str]) ->
 
     Raises OffsetsLost for what was deleted (or logs it, as options say), ClusterUnavailable, BadBatch.
     """
-    schema = rows.arrow_schema(columns)
+    schema = rows.arrow_schema(columns, options.value_fields)
+    values = None if options.value_fields is None else JsonColumns(options.value_fields)
     source = Source(
         bootstrap=options.bootstrap,
         isolation=options.isolation,
@@ -37,7 +39,7 @@ def read_range(options: SourceOptions, wanted: Range, columns: Sequence[str]) ->
     split = Split(wanted.place.topic, wanted.place.partition, wanted.start, wanted.end)
     try:
         for batch in source.batches(split):
-            yield rows.for_spark(batch, schema)
+            yield rows.for_spark(batch, schema, values)
     except RecordsLost as error:
         report([_deleted(wanted, error.start, error.end)], fails=True)
     except RequestRefused as error:

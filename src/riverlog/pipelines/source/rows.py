@@ -3,6 +3,8 @@
     key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp,
     timestampType int
     headers array<struct<key: string, value: binary>>     with the option includeHeaders
+    bad string, and `value` as a struct                    with valueFormat and valueSchema
+    raw binary                                             with includeRaw: `value` as it was
 
 Names and types are those of Spark's Kafka source. A record without a time has none here, where that source
 gives the last millisecond of 1969.
@@ -13,6 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
+
+from riverlog.pipelines.decoding.json_columns import JsonColumns, struct_of
+from riverlog.pipelines.decoding.sql_types import sql_type
 
 TYPES = {
     "key": "binary",
@@ -25,7 +30,9 @@ TYPES = {
     "headers": "array<struct<key: string, value: binary>>",
 }
 COLUMNS: tuple[str, ...] = tuple(TYPES)
-HEADERS = "headers"
+HEADERS, VALUE = "headers", "value"
+BAD, RAW = "bad", "raw"
+"""Why a value could not be decoded, and the bytes it was decoded from."""
 
 _ARROW = {
     "key": pa.binary(),
@@ -37,28 +44,43 @@ _ARROW = {
     "timestampType": pa.int32(),
     "headers": pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))),
 }
-_LOG_NAMES = {"timestampType": "timestamp_type"}
+_LOG_NAMES = {"timestampType": "timestamp_type", BAD: "value", RAW: "value"}
 
 
-def sql_schema(columns: Sequence[str]) -> str:
+def types(value_fields: pa.Schema | None) -> dict[str, str]:
+    """Give all columns there can be, and how SQL declares them, where values are decoded to these fields."""
+    if value_fields is None:
+        return TYPES
+    return {**TYPES, VALUE: sql_type(struct_of(value_fields)), BAD: "string", RAW: "binary"}
+
+
+def sql_schema(columns: Sequence[str], value_fields: pa.Schema | None = None) -> str:
     """Give the columns as SQL declares them."""
-    return ", ".join(f"{name} {TYPES[name]}" for name in columns)
+    declared = types(value_fields)
+    return ", ".join(f"{name} {declared[name]}" for name in columns)
 
 
-def arrow_schema(columns: Sequence[str]) -> pa.Schema:
+def arrow_schema(columns: Sequence[str], value_fields: pa.Schema | None = None) -> pa.Schema:
     """Give the columns as Spark expects them from Python."""
-    return pa.schema([pa.field(name, _ARROW[name]) for name in columns])
+    arrow = {**_ARROW, BAD: pa.string(), RAW: pa.binary()}
+    if value_fields is not None:
+        arrow[VALUE] = struct_of(value_fields)
+    return pa.schema([pa.field(name, arrow[name]) for name in columns])
 
 
 def log_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Name the columns of the log that these are made of."""
-    return tuple(_LOG_NAMES.get(name, name) for name in columns)
+    """Name the columns of the log that these are made of, each once."""
+    return tuple(dict.fromkeys(_LOG_NAMES.get(name, name) for name in columns))
 
 
-def for_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Give a batch of these columns of the log the types that Spark knows; keys and values stay in place."""
+def for_spark(batch: pa.RecordBatch, schema: pa.Schema, values: JsonColumns | None = None) -> pa.RecordBatch:
+    """Make columns of the log into those of `schema`; keys and values that are bytes stay in place."""
+    found = {name: batch.column(_LOG_NAMES.get(name, name)) for name in schema.names}
+    if values is not None and (VALUE in found or BAD in found):
+        decoded = dict(zip((VALUE, BAD), values.decode(batch.column(VALUE)), strict=True))
+        found |= {name: array for name, array in decoded.items() if name in found}
     arrays = [
-        array if array.type == field.type else array.cast(field.type)
-        for array, field in zip(batch.columns, schema, strict=True)
+        found[field.name] if found[field.name].type == field.type else found[field.name].cast(field.type)
+        for field in schema
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

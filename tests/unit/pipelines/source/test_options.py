@@ -176,3 +176,36 @@ def test_columns_are_those_of_spark_s_kafka_source_or_a_choice() -> None:
             chosen_columns(given)
     with pytest.raises(ConfigError, match="colums"):
         chosen_columns({"colums": "value"})
+
+
+JSON = {"valueFormat": "json", "valueSchema": "key string NOT NULL, at bigint"}
+
+
+def test_values_are_bytes_unless_a_format_and_a_schema_are_given() -> None:
+    assert stream().value_fields is None
+    fields = stream(**JSON).value_fields
+    assert fields is not None
+    assert [(field.name, field.nullable) for field in fields] == [("key", False), ("at", True)]
+
+
+def test_decoded_values_have_a_column_for_what_is_bad_and_one_for_the_bytes_if_asked() -> None:
+    assert chosen_columns(JSON)[-2:] == ("timestampType", "bad")
+    assert chosen_columns({**JSON, "includeRaw": "true"})[-2:] == ("bad", "raw")
+    assert chosen_columns({**JSON, "columns": "bad,value"}) == ("bad", "value")
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("valueFormat", {"valueFormat": "avro", "valueSchema": "a int"}),
+        ("valueSchema", {"valueFormat": "json"}),
+        ("valueSchema", {"valueFormat": "json", "valueSchema": "a map<string, int>"}),
+        ("valueSchema", {"valueSchema": "a int"}),
+        ("includeRaw", {"includeRaw": "true"}),
+        ("columns", {"columns": "value,bad"}),
+        ("columns", {**JSON, "columns": "value", "includeRaw": "true"}),
+    ],
+)
+def test_how_values_are_decoded_is_said_whole_or_refused(name: str, given: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match=name):
+        chosen_columns(given)
