@@ -20,6 +20,9 @@ SETTINGS = {
     "num.partitions": "3",
     # nobody waits for members that do not come
     "group.initial.rebalance.delay.ms": "0",
+    # nor long for topics that are made when they are first needed
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
 }
 
 
